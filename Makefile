@@ -1,0 +1,52 @@
+# The everyday commands. `make demo` and `make test` are all that a fresh Debian 12 machine needs.
+JOBS ?= $(shell nproc)
+VENEER := build/release/apps/veneer
+
+.PHONY: help deps test-deps build demo test bench asan tsan fuzz lint format clean
+
+help:
+	@echo "make demo    install what is missing, build, draw the demo pictures"
+	@echo "make test    install what tests need, build, run every test"
+	@echo "make bench   measure this machine and what Veneer makes of it"
+	@echo "make asan | tsan | fuzz | lint | format | clean"
+
+deps:
+	@tools/install_deps.sh
+
+test-deps:
+	@tools/install_deps.sh --tests
+
+build: deps
+	@mkdir -p build
+	@cmake --preset release -DVENEER_BUILD_TESTS=OFF -DVENEER_BUILD_BENCH=OFF >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target veneer
+
+demo: build
+	@tools/demo.sh $(VENEER)
+
+test: test-deps
+	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS)
+	@ctest --preset release -j $(JOBS)
+
+bench: test-deps
+	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target veneer-bench
+	@build/release/bench/veneer-bench
+
+asan tsan: test-deps
+	@cmake --preset $@ -DVENEER_BUILD_BENCH=OFF >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset $@ -j $(JOBS)
+	@ctest --preset $@ -j $(JOBS)
+
+fuzz: test-deps
+	@tools/fuzz.sh 30
+
+lint: test-deps
+	@tools/lint.sh
+
+format:
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+clean:
+	@find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +

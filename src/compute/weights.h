@@ -1,0 +1,58 @@
+// Linear and convolution weights in the layout that the machine's fastest kernel wants.
+//
+// Both are immutable and shared; forward() may be called from several threads at once. Packing happens on first use of a shape (guarded), since
+// oneDNN's preferred layout can depend on it.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "compute/context.h"
+#include "tensor/tensor.h"
+
+namespace veneer::compute {
+
+enum class Activation : uint8_t { none, silu, gelu /* exact, erf */, quick_gelu /* x * sigmoid(1.702 x) */ };
+
+// y = activation(W x + b) + residual.
+struct Epilogue {
+  Activation activation = Activation::none;
+  // Same shape as the result and the context's dtype; null for none.
+  const Tensor* residual = nullptr;
+};
+
+class Linear {
+ public:
+  virtual ~Linear() = default;
+  // weight: [out, in] in any floating dtype; bias: [out] or undefined. compute_dtype: f32 or bf16, must equal the context's at forward.
+  // Throws Error(invalid) for shapes that do not fit.
+  static std::shared_ptr<const Linear> create(const Tensor& weight, const Tensor& bias, DType compute_dtype);
+  // x: [..., in] -> [..., out], in the context's dtype.
+  virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
+  virtual int64_t in_features() const = 0;
+  virtual int64_t out_features() const = 0;
+  // Bytes that this object keeps in memory (packed weights and bias; not the mapped source).
+  virtual size_t size_bytes() const = 0;
+};
+
+struct ConvGeometry {
+  int stride = 1;
+  // Zero rows and columns added at each side.
+  int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool operator==(const ConvGeometry&) const = default;
+  static ConvGeometry same3x3() { return {1, 1, 1, 1, 1}; }
+};
+
+class Conv2d {
+ public:
+  virtual ~Conv2d() = default;
+  // weight: [out, in, kh, kw] in any floating dtype; bias: [out] or undefined. 1x1 convolutions may run as matmuls.
+  static std::shared_ptr<const Conv2d> create(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype);
+  // x: [N, H, W, in] -> [N, H', W', out].
+  virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
+  virtual int64_t in_channels() const = 0;
+  virtual int64_t out_channels() const = 0;
+  virtual size_t size_bytes() const = 0;
+};
+
+}  // namespace veneer::compute

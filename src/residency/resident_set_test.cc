@@ -1,0 +1,112 @@
+#include "residency/resident_set.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace veneer::residency {
+namespace {
+
+struct Block final : Resident {
+  explicit Block(size_t bytes) : bytes(bytes) {}
+  size_t size_bytes() const override { return bytes; }
+  size_t bytes;
+};
+
+Fingerprint key(uint64_t n) { return {0, n}; }
+
+class ResidentSetTest : public ::testing::Test {
+ protected:
+  Lease get(ResidentSet& set, uint64_t n, size_t bytes = 10) {
+    return set.acquire(key(n), owner_, "block", [&] {
+      ++builds_;
+      return std::make_shared<Block>(bytes);
+    });
+  }
+  std::shared_ptr<int> owner_ = std::make_shared<int>(0);
+  int builds_ = 0;
+};
+
+TEST_F(ResidentSetTest, BuildsOnceAndShares) {
+  ResidentSet set;
+  const Lease a = get(set, 1);
+  const Lease b = get(set, 1);
+  EXPECT_EQ(builds_, 1);
+  EXPECT_EQ(a.get(), b.get());
+  EXPECT_EQ(set.num_leases(), 2U);
+}
+
+TEST_F(ResidentSetTest, EvictsTheLeastRecentlyUsedThatNoLeaseHolds) {
+  ResidentSet set(25);
+  Lease pinned = get(set, 1);
+  get(set, 2).reset();
+  get(set, 3).reset();  // 30 bytes: entry 2 has to go, entry 1 is older but pinned
+  EXPECT_TRUE(set.contains(key(1)));
+  EXPECT_FALSE(set.contains(key(2)));
+  EXPECT_TRUE(set.contains(key(3)));
+  EXPECT_LE(set.peak_bytes(), 25U);
+}
+
+TEST_F(ResidentSetTest, DropsEntriesOfExpiredOwnersFirst) {
+  ResidentSet set;
+  get(set, 1).reset();
+  owner_ = std::make_shared<int>(1);
+  get(set, 2).reset();
+  EXPECT_EQ(set.trim(ResidentSet::kUnlimited), 10U);
+  EXPECT_FALSE(set.contains(key(1)));
+  EXPECT_TRUE(set.contains(key(2)));
+}
+
+TEST_F(ResidentSetTest, AFailedBuildLeavesNoEntryAndCanBeTriedAgain) {
+  ResidentSet set;
+  EXPECT_THROW((void)set.acquire(key(1), owner_, "x", []() -> std::shared_ptr<const Resident> { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_FALSE(set.contains(key(1)));
+  EXPECT_TRUE(static_cast<bool>(get(set, 1)));
+}
+
+TEST_F(ResidentSetTest, MovedAndAssignedLeasesReleaseOnce) {
+  ResidentSet set;
+  Lease a = get(set, 1);
+  Lease b = std::move(a);
+  EXPECT_FALSE(static_cast<bool>(a));  // NOLINT(bugprone-use-after-move): the moved-from state is what is tested
+  b = get(set, 2);
+  EXPECT_EQ(set.num_leases(), 1U);
+  b.reset();
+  EXPECT_EQ(set.num_leases(), 0U);
+}
+
+TEST_F(ResidentSetTest, LeasesMayOutliveTheSet) {
+  Lease lease;
+  {
+    ResidentSet set;
+    lease = get(set, 1, 7);
+  }
+  EXPECT_EQ(lease.get()->size_bytes(), 7U);
+}
+
+TEST_F(ResidentSetTest, ConcurrentRequestsForOneKeyBuildOnce) {
+  ResidentSet set;
+  std::atomic<int> builds = 0;
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (uint64_t n = 0; n < 50; ++n) {
+        const Lease lease = set.acquire(key(n), owner_, "x", [&] {
+          ++builds;
+          return std::make_shared<Block>(1);
+        });
+        EXPECT_EQ(lease.get()->size_bytes(), 1U);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(builds.load(), 50);
+  EXPECT_EQ(set.num_leases(), 0U);
+}
+
+}  // namespace
+}  // namespace veneer::residency

@@ -1,0 +1,49 @@
+#include "variant/base_model.h"
+
+#include <atomic>
+
+#include "veneer/error.h"
+
+namespace veneer::variant {
+namespace {
+
+// Identities are never reused within a process, so an entry of a dropped base cannot be mistaken for one of a later base.
+Fingerprint next_identity(std::string_view source_name) {
+  static std::atomic<uint64_t> counter{0};
+  return FingerprintBuilder().add("base").add(source_name).add(counter.fetch_add(1)).finish();
+}
+
+void require(const std::map<std::string, Tensor, std::less<>>& weights, const std::string& key, const std::string& source_name) {
+  if (!weights.contains(key)) throw Error(ErrorCode::corrupt, "model: a tensor is missing", {{"file", source_name}, {"tensor", key}});
+}
+
+}  // namespace
+
+ModuleId ModuleTable::add(ModuleDef def) {
+  modules_.push_back(std::move(def));
+  return static_cast<ModuleId>(modules_.size() - 1);
+}
+
+std::shared_ptr<const BaseModel> BaseModel::create(std::string architecture, ModuleTable table, std::map<std::string, Tensor, std::less<>> weights,
+                                                   std::string source_name) {
+  const std::shared_ptr<BaseModel> model(new BaseModel());
+  for (const ModuleDef& module : table.modules()) {
+    require(weights, module.name + ".weight", source_name);
+    if (module.has_bias) require(weights, module.name + ".bias", source_name);
+  }
+  model->architecture_ = std::move(architecture);
+  model->identity_ = next_identity(source_name);
+  model->source_name_ = std::move(source_name);
+  model->modules_ = table.modules();
+  model->weights_ = std::move(weights);
+  for (const auto& [key, tensor] : model->weights_) model->size_bytes_ += tensor.size_bytes();
+  return model;
+}
+
+const Tensor& BaseModel::weight(std::string_view key) const {
+  const auto it = weights_.find(key);
+  if (it == weights_.end()) throw Error(ErrorCode::not_found, "model: no such weight", {{"file", source_name_}, {"key", std::string(key)}});
+  return it->second;
+}
+
+}  // namespace veneer::variant
