@@ -1,6 +1,6 @@
 # The everyday commands. `make demo` and `make test` are all that a fresh Debian 12 machine needs.
 JOBS ?= $(shell nproc)
-VENEER := build/release/apps/veneer
+VENEER := build/release/veneer
 
 .PHONY: help deps test-deps build demo test bench asan tsan fuzz lint format clean
 
@@ -32,7 +32,7 @@ test: test-deps
 bench: test-deps
 	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target veneer-bench
-	@build/release/bench/veneer-bench
+	@build/release/veneer-bench
 
 asan tsan: test-deps
 	@cmake --preset $@ -DVENEER_BUILD_BENCH=OFF >build/configure.log || { cat build/configure.log; exit 1; }

@@ -11,7 +11,7 @@ namespace veneer::residency {
 namespace {
 
 struct Block final : Resident {
-  explicit Block(size_t bytes) : bytes(bytes) {}
+  explicit Block(size_t size) : bytes(size) {}
   size_t size_bytes() const override { return bytes; }
   size_t bytes;
 };

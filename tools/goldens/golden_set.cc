@@ -24,7 +24,7 @@ std::string at(const Shape& shape, int64_t flat) {
     flat /= shape[d];
   }
   std::string out = "[";
-  for (size_t d = 0; d < index.size(); ++d) out += (d ? "," : "") + std::to_string(index[d]);
+  for (size_t d = 0; d < index.size(); ++d) out.append(d > 0 ? "," : "").append(std::to_string(index[d]));
   return out + "]";
 }
 

@@ -1,0 +1,20 @@
+// One sub-command of the program: its options, and what it does once they are parsed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace veneer::cli {
+
+// Adds a sub-command to `app`. The returned function runs it and gives the exit code; it is called only if the sub-command was chosen and may throw Error.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;
+};
+
+Command add_run_command(CLI::App& app);
+Command add_txt2img_command(CLI::App& app);
+Command add_nodes_command(CLI::App& app);
+
+}  // namespace veneer::cli

@@ -1,0 +1,11 @@
+# Run at build time: writes OUTPUT with the commit of SOURCE, only when it changed.
+execute_process(COMMAND git -C "${SOURCE}" rev-parse --short=10 HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(commit "unknown")
+else()
+  execute_process(COMMAND git -C "${SOURCE}" status --porcelain --untracked-files=no OUTPUT_VARIABLE changes ERROR_QUIET)
+  if(changes)
+    string(APPEND commit "-dirty")
+  endif()
+endif()
+file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "#pragma once\n\nnamespace veneer {\n\ninline constexpr const char* kBuildCommit = \"@commit@\";\n\n}  // namespace veneer\n" @ONLY)

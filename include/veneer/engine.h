@@ -1,0 +1,97 @@
+// The engine: models, variants and workflows behind one object. Read this header first, then job.h.
+//
+//   veneer::Engine engine(veneer::EngineOptions{.model_folders = {"models/demo"}});
+//   veneer::JobResult result = engine.run_workflow(json_text);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "veneer/error.h"
+#include "veneer/job.h"
+
+namespace veneer {
+
+struct EngineOptions {
+  // Folders with ComfyUI's sub-folders (checkpoints/, loras/, vae/, ...). Earlier ones win where two hold the same name.
+  std::vector<std::string> model_folders;
+  std::string input_folder = "input";    // where LoadImage looks
+  std::string output_folder = "output";  // where SaveImage writes
+  std::string temp_folder = "temp";      // where PreviewImage writes
+  // "auto": bf16 where the CPU computes it natively (AMX-BF16, AVX512-BF16), else f32. Or "f32" (the same bits on every run), or "bf16".
+  std::string dtype = "auto";
+  int threads = 0;  // 0: one per core that the process may use
+  // The best instruction set to use, by name; empty: what the machine has. Unknown names are an error that lists the known ones.
+  std::string max_isa;
+};
+
+struct InputInfo {
+  std::string name;
+  std::string type;       // "INT", "MODEL", ...; choices are "COMBO"
+  bool required = true;
+  std::string detail;     // default, range or choices, for people
+};
+
+struct NodeInfo {
+  std::string class_type;
+  std::string display_name;
+  std::string category;
+  std::string description;
+  std::vector<InputInfo> inputs;
+  std::vector<std::pair<std::string, std::string>> outputs;  // name, type
+};
+
+// A text-to-image request in the words of the common command lines; `text_to_image_workflow` turns it into a workflow.
+struct TextToImage {
+  std::string model;
+  std::string prompt;
+  std::string negative;
+  std::vector<std::pair<std::string, double>> loras;  // file name (".safetensors" may be left out), strength
+  int steps = 20;
+  double cfg = 7.0;
+  std::string sampler = "euler";
+  std::string scheduler = "normal";
+  uint64_t seed = 0;
+  int width = 512;
+  int height = 512;
+  int batch = 1;
+  int clip_skip = 0;  // 1 or 2 as A1111 counts; 0 and 1 are the last layer
+  std::string filename_prefix = "veneer";
+};
+
+class Engine {
+ public:
+  // Throws Error(invalid) for options that break a rule. Loads no model.
+  explicit Engine(const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Runs a workflow in ComfyUI's API format: the JSON text itself, {"prompt": {...}, "extra_data": {...}}, or the bytes of a PNG that carries one.
+  // Loaded models and the outputs of nodes are kept for the next run. Throws Error: what breaks a rule before the run names node, input, value and
+  // allowed values; a failure during the run names node and class. One call at a time.
+  JobResult run_workflow(std::string_view workflow, const JobOptions& options = {});
+
+  // The same on a workflow built from the request.
+  JobResult text_to_image(const TextToImage& request, const JobOptions& options = {});
+
+  // The nodes that workflows may use, in alphabetical order of class.
+  std::vector<NodeInfo> nodes() const;
+
+  // Names of the models of a kind ("checkpoints", "loras", ...), sorted.
+  std::vector<std::string> models(const std::string& kind) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// API-format workflow JSON for a request. `model` and LoRA names are used as they stand.
+std::string text_to_image_workflow(const TextToImage& request);
+
+}  // namespace veneer

@@ -1,0 +1,60 @@
+// What a run of a workflow is given, what it tells while it runs, and what comes out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "veneer/image.h"
+
+namespace veneer {
+
+// A report while a job runs, from the thread that runs it.
+struct ProgressEvent {
+  enum class Kind {
+    node_started,   // a node begins
+    step,           // `step` of `steps` of the node are done (sampling steps, tiles, ...)
+    node_finished,  // the node's outputs are there
+    node_cached,    // the outputs were still there from an earlier run
+  };
+  Kind kind = Kind::node_started;
+  std::string node;        // id in the workflow
+  std::string class_type;  // "KSampler"
+  int step = 0;
+  int steps = 0;
+};
+
+struct JobOptions {
+  // Values that replace a node's inputs before the run: ("3.steps", "30"). The value is read as JSON where it is JSON, else as text.
+  std::vector<std::pair<std::string, std::string>> set;
+  // Replaces every input named "seed" or "noise_seed" that is not linked.
+  std::optional<uint64_t> seed;
+  std::function<void(const ProgressEvent&)> on_progress;
+  // Asked at every sampling step; true ends the job with Error(cancelled).
+  std::function<bool()> cancelled;
+  // Whether JobResult::images carries the pixels of saved pictures too.
+  bool keep_pixels = false;
+};
+
+// A picture that a node saved.
+struct SavedImage {
+  std::string node;       // id of the node that saved it
+  std::string path;       // of the file
+  std::string filename;   // name, sub-folder and type as ComfyUI's clients know them
+  std::string subfolder;
+  std::string type;       // "output" or "temp"
+  Image pixels;           // empty unless keep_pixels
+};
+
+struct JobResult {
+  std::vector<SavedImage> images;  // in the order they were saved
+  std::vector<std::string> reports;  // what a caller may want to weigh: adapter keys that matched nothing, ...
+  std::string outputs_json;  // per output node, the record that ComfyUI keeps in its history
+  int nodes_run = 0;
+  int nodes_cached = 0;
+};
+
+}  // namespace veneer

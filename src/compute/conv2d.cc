@@ -1,0 +1,163 @@
+#include <string>
+
+#include "compute/im2col.h"
+#include "compute/onednn.h"
+#include "compute/ops.h"
+#include "compute/packed_layer.h"
+#include "compute/weights.h"
+#include "tensor/convert.h"
+#include "veneer/error.h"
+
+namespace veneer::compute {
+namespace {
+
+using onednn::Desc;
+using onednn::Tag;
+
+struct ConvKey {
+  int64_t batch = 0, height = 0, width = 0;
+  onednn::EpilogueSpec epilogue;
+  int threads = 1;
+  bool operator==(const ConvKey&) const = default;
+};
+
+// Extent of the result, or 0 when the padded input is smaller than the kernel.
+int64_t result_extent(int64_t in, int64_t kernel, int pad_begin, int pad_end, int stride) {
+  const int64_t room = in + pad_begin + pad_end - kernel;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+class OneDnnConv2d final : public Conv2d {
+ public:
+  OneDnnConv2d(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry, DType dtype)
+      : in_(weight.dim(1)),
+        out_(weight.dim(0)),
+        kernel_height_(weight.dim(2)),
+        kernel_width_(weight.dim(3)),
+        geometry_(geometry),
+        dtype_(dtype),
+        bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
+        layer_(weight, Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::oihw),
+               Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::any), dtype) {}
+
+  Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
+    const Shape shape = result_shape(context, x);
+    if (epilogue.residual != nullptr && (epilogue.residual->shape() != shape || epilogue.residual->dtype() != dtype_)) {
+      throw Error(ErrorCode::invalid, "convolution: residual does not fit the result",
+                  {{"want", shape.to_string()}, {"got", epilogue.residual->shape().to_string()}});
+    }
+    Tensor y = Tensor::empty(shape, dtype_, context.scratch);
+    if (shape.num_elements() == 0) return y;
+
+    const ConvKey key{x.dim(0), x.dim(1), x.dim(2), {epilogue.activation, epilogue.residual != nullptr}, onednn::thread_count()};
+    const auto ready = layer_.ready(key, [&](const Desc& weights) { return compile(key, shape, weights); });
+    const Tensor columns = onednn::is_matrix(ready.operation->src) ? im2col(context, x, kernel_height_, kernel_width_, geometry_, shape[1], shape[2]) : x;
+    onednn::Arguments arguments{columns.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
+    if (ready.operation->residual_fused) arguments.residual = epilogue.residual->bytes();
+    onednn::execute(*ready.operation, arguments, context.scratch);
+    if (epilogue.residual != nullptr && !ready.operation->residual_fused) return add(context, y, *epilogue.residual);
+    return y;
+  }
+
+  int64_t in_channels() const override { return in_; }
+  int64_t out_channels() const override { return out_; }
+  size_t size_bytes() const override { return layer_.size_bytes() + (bias_.defined() ? bias_.size_bytes() : 0); }
+
+ private:
+  Shape result_shape(const Context& context, const Tensor& x) const {
+    if (context.dtype != dtype_ || x.dtype() != dtype_) {
+      throw Error(ErrorCode::invalid, "convolution: dtypes differ",
+                  {{"weights", std::string(to_string(dtype_))}, {"context", std::string(to_string(context.dtype))}, {"input", std::string(to_string(x.dtype()))}});
+    }
+    if (x.rank() != 4 || x.dim(3) != in_) {
+      throw Error(ErrorCode::invalid, "convolution: input does not fit the weight", {{"want", "[N, H, W, " + std::to_string(in_) + "]"}, {"got", x.shape().to_string()}});
+    }
+    const int64_t height = result_extent(x.dim(1), kernel_height_, geometry_.pad_top, geometry_.pad_bottom, geometry_.stride);
+    const int64_t width = result_extent(x.dim(2), kernel_width_, geometry_.pad_left, geometry_.pad_right, geometry_.stride);
+    if (height == 0 || width == 0) {
+      throw Error(ErrorCode::invalid, "convolution: input is smaller than the kernel", {{"input", x.shape().to_string()}});
+    }
+    return {x.dim(0), height, width, out_};
+  }
+
+  // On a few pixels oneDNN's f32 convolutions read the weights once per row of the image, and there are many weights: a matmul over gathered
+  // pixels ran at 136 instead of 80-110 GFLOP/s a core for 1280 and 2560 channels at 8x8. From 16x16 on the convolution is as fast.
+  bool better_as_matmul(const Shape& result) const {
+    constexpr int64_t kFewPixels = 64, kManyWeights = 256 * 256;
+    return dtype_ == DType::f32 && result[1] * result[2] <= kFewPixels && in_ * out_ >= kManyWeights && out_ % 64 == 0 &&
+           kernel_height_ * kernel_width_ * in_ % 16 == 0;
+  }
+  Desc any() const { return Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype_), Tag::any); }
+  // The same bytes in a convolution's terms as BA16a64b in a matmul's: blocks of 64 results, in each the taps, in each the channels.
+  Desc matmul_layout() const { return Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype_), Tag::Acdb64a); }
+
+  onednn::Operation compile_matmul(const ConvKey& key, const Shape& result) const {
+    const auto type = onednn::data_type(dtype_);
+    const int64_t rows = result.num_elements() / out_, taps = kernel_height_ * kernel_width_ * in_;
+    const Desc bias = bias_.defined() ? Desc({1, out_}, dnnl::memory::data_type::f32, Tag::ab) : Desc();
+    onednn::Operation operation = onednn::compile(
+        onednn::MatmulDescs{Desc({rows, taps}, type, Tag::ab), Desc({taps, out_}, type, Tag::BA16a64b), bias, Desc({rows, out_}, type, Tag::ab)},
+        key.epilogue, key.threads);
+    operation.layout = matmul_layout();
+    return operation;
+  }
+
+  onednn::Operation compile(const ConvKey& key, const Shape& result, const Desc& weights) const {
+    if (better_as_matmul(result) && (weights == any() || weights == matmul_layout())) {
+      onednn::Operation operation = compile_matmul(key, result);
+      if (operation.implementation.starts_with("brg")) return operation;
+    }
+    const auto type = onednn::data_type(dtype_);
+    const Desc bias = bias_.defined() ? Desc({out_}, dnnl::memory::data_type::f32, Tag::a) : Desc();
+    const Desc src({key.batch, in_, key.height, key.width}, type, Tag::nhwc);
+    const Desc dst({result[0], out_, result[1], result[2]}, type, Tag::nhwc);
+    return onednn::compile(onednn::ConvDescs{src, weights, bias, dst, geometry_}, key.epilogue, key.threads);
+  }
+
+  int64_t in_, out_, kernel_height_, kernel_width_;
+  ConvGeometry geometry_;
+  DType dtype_;
+  Tensor bias_;
+  mutable PackedLayer<ConvKey> layer_;
+};
+
+// In NHWC a 1x1 convolution with stride 1 is a matmul over the channels of every pixel.
+class PointwiseConv2d final : public Conv2d {
+ public:
+  PointwiseConv2d(const Tensor& weight, const Tensor& bias, DType dtype)
+      : linear_(Linear::create(weight.reshape({weight.dim(0), weight.dim(1)}), bias, dtype)) {}
+  Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
+    if (x.rank() != 4) throw Error(ErrorCode::invalid, "convolution: input is not [N, H, W, C]", {{"got", x.shape().to_string()}});
+    return linear_->forward(context, x, epilogue);
+  }
+  int64_t in_channels() const override { return linear_->in_features(); }
+  int64_t out_channels() const override { return linear_->out_features(); }
+  size_t size_bytes() const override { return linear_->size_bytes(); }
+
+ private:
+  std::shared_ptr<const Linear> linear_;
+};
+
+void check_weights(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry) {
+  if (!weight.defined() || weight.rank() != 4 || weight.num_elements() == 0 || !is_floating(weight.dtype())) {
+    throw Error(ErrorCode::invalid, "convolution: weight is not [out, in, kh, kw] of floating numbers", {{"shape", weight.shape().to_string()}});
+  }
+  if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.dim(0) || !is_floating(bias.dtype()))) {
+    throw Error(ErrorCode::invalid, "convolution: bias does not fit the weight",
+                {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
+  }
+  if (geometry.stride < 1 || geometry.pad_top < 0 || geometry.pad_left < 0 || geometry.pad_bottom < 0 || geometry.pad_right < 0) {
+    throw Error(ErrorCode::invalid, "convolution: stride or padding is out of range", {{"stride", std::to_string(geometry.stride)}});
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Conv2d> Conv2d::create(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype) {
+  check_weights(weight, bias, geometry);
+  const bool pointwise = weight.dim(2) == 1 && weight.dim(3) == 1 && geometry == ConvGeometry{};
+  if (pointwise) return std::make_shared<PointwiseConv2d>(weight, bias, compute_dtype);
+  return std::make_shared<OneDnnConv2d>(weight, bias, geometry, compute_dtype);
+}
+
+}  // namespace veneer::compute

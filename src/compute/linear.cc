@@ -1,0 +1,98 @@
+#include <string>
+
+#include "compute/onednn.h"
+#include "compute/ops.h"
+#include "compute/packed_layer.h"
+#include "compute/weights.h"
+#include "tensor/convert.h"
+#include "veneer/error.h"
+
+namespace veneer::compute {
+namespace {
+
+using onednn::Desc;
+using onednn::Tag;
+
+struct LinearKey {
+  int64_t rows = 0;
+  onednn::EpilogueSpec epilogue;
+  int threads = 1;
+  bool operator==(const LinearKey&) const = default;
+};
+
+class OneDnnLinear final : public Linear {
+ public:
+  OneDnnLinear(const Tensor& weight, const Tensor& bias, DType dtype)
+      : in_(weight.dim(1)),
+        out_(weight.dim(0)),
+        dtype_(dtype),
+        bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
+        layer_(weight, Desc({in_, out_}, onednn::data_type(dtype), Tag::ba), Desc({in_, out_}, onednn::data_type(dtype), Tag::any), dtype) {}
+
+  Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
+    check(context, x);
+    std::array<int64_t, Shape::kMaxRank> dims{};
+    for (int i = 0; i < x.rank(); ++i) dims[static_cast<size_t>(i)] = x.dim(i);
+    dims[static_cast<size_t>(x.rank() - 1)] = out_;
+    const Shape shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(x.rank())));
+    check_residual(epilogue, shape);
+    Tensor y = Tensor::empty(shape, dtype_, context.scratch);
+    const int64_t rows = x.num_elements() / in_;
+    if (rows == 0) return y;
+
+    const LinearKey key{rows, {epilogue.activation, epilogue.residual != nullptr}, onednn::thread_count()};
+    const auto ready = layer_.ready(key, [&](const Desc& weights) { return compile(key, weights); });
+    onednn::Arguments arguments{x.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
+    if (ready.operation->residual_fused) arguments.residual = epilogue.residual->bytes();
+    onednn::execute(*ready.operation, arguments, context.scratch);
+    if (epilogue.residual != nullptr && !ready.operation->residual_fused) return add(context, y, *epilogue.residual);
+    return y;
+  }
+
+  int64_t in_features() const override { return in_; }
+  int64_t out_features() const override { return out_; }
+  size_t size_bytes() const override { return layer_.size_bytes() + (bias_.defined() ? bias_.size_bytes() : 0); }
+
+ private:
+  void check(const Context& context, const Tensor& x) const {
+    if (context.dtype != dtype_ || x.dtype() != dtype_) {
+      throw Error(ErrorCode::invalid, "linear: dtypes differ",
+                  {{"weights", std::string(to_string(dtype_))}, {"context", std::string(to_string(context.dtype))}, {"input", std::string(to_string(x.dtype()))}});
+    }
+    if (x.rank() < 1 || x.dim(x.rank() - 1) != in_) {
+      throw Error(ErrorCode::invalid, "linear: input does not fit the weight", {{"want", std::to_string(in_)}, {"got", x.shape().to_string()}});
+    }
+  }
+  void check_residual(const Epilogue& epilogue, const Shape& shape) const {
+    if (epilogue.residual == nullptr) return;
+    if (epilogue.residual->shape() != shape || epilogue.residual->dtype() != dtype_) {
+      throw Error(ErrorCode::invalid, "linear: residual does not fit the result",
+                  {{"want", shape.to_string()}, {"got", epilogue.residual->shape().to_string()}});
+    }
+  }
+  onednn::Operation compile(const LinearKey& key, const Desc& weights) const {
+    const auto type = onednn::data_type(dtype_);
+    const Desc bias = bias_.defined() ? Desc({1, out_}, dnnl::memory::data_type::f32, Tag::ab) : Desc();
+    return onednn::compile(onednn::MatmulDescs{Desc({key.rows, in_}, type, Tag::ab), weights, bias, Desc({key.rows, out_}, type, Tag::ab)}, key.epilogue,
+                           key.threads);
+  }
+
+  int64_t in_, out_;
+  DType dtype_;
+  Tensor bias_;
+  mutable PackedLayer<LinearKey> layer_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Linear> Linear::create(const Tensor& weight, const Tensor& bias, DType compute_dtype) {
+  if (!weight.defined() || weight.rank() != 2 || weight.num_elements() == 0 || !is_floating(weight.dtype())) {
+    throw Error(ErrorCode::invalid, "linear: weight is not a matrix of floating numbers", {{"shape", weight.shape().to_string()}});
+  }
+  if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.dim(0) || !is_floating(bias.dtype()))) {
+    throw Error(ErrorCode::invalid, "linear: bias does not fit the weight", {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
+  }
+  return std::make_shared<OneDnnLinear>(weight, bias, compute_dtype);
+}
+
+}  // namespace veneer::compute

@@ -1,0 +1,125 @@
+#include "compute/softmax.h"
+
+#include <algorithm>
+
+#include "compute/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compute/softmax.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "compute/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace veneer::compute::HWY_NAMESPACE {
+
+// max over i of s[i] * factor.
+HWY_INLINE float scaled_max(const float* s, size_t count, float factor) {
+  const hn::ScalableTag<float> d;
+  const size_t n = hn::Lanes(d);
+  float most = s[0] * factor;
+  size_t i = 0;
+  if (count >= n) {
+    const auto f = hn::Set(d, factor);
+    auto m0 = hn::Set(d, most), m1 = m0, m2 = m0, m3 = m0;
+    for (; i + 4 * n <= count; i += 4 * n) {
+      m0 = hn::Max(m0, hn::Mul(f, hn::LoadU(d, s + i)));
+      m1 = hn::Max(m1, hn::Mul(f, hn::LoadU(d, s + i + n)));
+      m2 = hn::Max(m2, hn::Mul(f, hn::LoadU(d, s + i + 2 * n)));
+      m3 = hn::Max(m3, hn::Mul(f, hn::LoadU(d, s + i + 3 * n)));
+    }
+    for (; i + n <= count; i += n) m0 = hn::Max(m0, hn::Mul(f, hn::LoadU(d, s + i)));
+    most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
+  }
+  for (; i < count; ++i) most = std::max(most, s[i] * factor);
+  return most;
+}
+
+// p[i] = 2^(s[i] * factor - most); returns their sum. bf16 weights carry 8 bits, so a polynomial of degree 3 serves them.
+template <int kDegree, typename T>
+HWY_INLINE float exponentials(const float* s, size_t count, float factor, float most, T* p) {
+  const hn::ScalableTag<float> d;
+  const size_t n = hn::Lanes(d);
+  const auto f = hn::Set(d, factor), offset = hn::Set(d, -most);
+  const auto one = [&](size_t i) HWY_ATTR {
+    const auto e = exp2_scaled<kDegree>(d, hn::LoadU(d, s + i), f, offset);
+    store_weight(d, e, p + i);
+    return e;
+  };
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  size_t i = 0;
+  for (; i + 4 * n <= count; i += 4 * n) {
+    s0 = hn::Add(s0, one(i));
+    s1 = hn::Add(s1, one(i + n));
+    s2 = hn::Add(s2, one(i + 2 * n));
+    s3 = hn::Add(s3, one(i + 3 * n));
+  }
+  for (; i + n <= count; i += n) s0 = hn::Add(s0, one(i));
+  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  const hn::CappedTag<float, 1> d1;
+  for (; i < count; ++i) {
+    const auto e = exp2_scaled<kDegree>(d1, hn::LoadU(d1, s + i), hn::Set(d1, factor), hn::Set(d1, -most));
+    store_weight(d1, e, p + i);
+    sum += hn::GetLane(e);
+  }
+  return sum;
+}
+
+template <int kDegree, typename T>
+void softmax_step(const SoftmaxTile& tile, T* weights) {
+  const hn::CappedTag<float, 1> d1;
+  for (size_t r = 0; r < tile.rows; ++r) {
+    const float* s = tile.scores + r * tile.stride;
+    T* p = weights + r * tile.stride;
+    const auto keys = static_cast<int64_t>(tile.keys);
+    const int64_t end = std::clamp<int64_t>(tile.last_key + static_cast<int64_t>(r), 0, keys), begin = std::min(tile.first_key, end);
+    std::fill(p, p + begin, T{});
+    std::fill(p + end, p + keys, T{});
+    if (begin == end) continue;
+    const auto count = static_cast<size_t>(end - begin);
+    const float most = std::max(tile.most[r], scaled_max(s + begin, count, tile.factor));
+    const float sum = exponentials<kDegree>(s + begin, count, tile.factor, most, p + begin);
+    if (most != tile.most[r]) {
+      const float shrink = hn::GetLane(exp2_scaled<6>(d1, hn::Set(d1, tile.most[r] - most), hn::Set(d1, 1.0F), hn::Zero(d1)));
+      float* gathered = tile.gathered + r * tile.head_dim;
+      for_each_vector(tile.head_dim, [&](auto d, size_t i) HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, gathered + i), hn::Set(d, shrink)), d, gathered + i); });
+      tile.total[r] *= shrink;
+      tile.most[r] = most;
+    }
+    tile.total[r] += sum;
+  }
+}
+
+template <typename T>
+void softmax_finish(const SoftmaxTile& tile, size_t first, T* y, size_t stride) {
+  for (size_t r = first; r < tile.rows; ++r, y += stride) {
+    const float* gathered = tile.gathered + r * tile.head_dim;
+    const float inverse = 1.0F / tile.total[r];
+    for_each_vector(tile.head_dim, [&](auto d, size_t i) HWY_ATTR { store(d, hn::Mul(hn::LoadU(d, gathered + i), hn::Set(d, inverse)), y + i); });
+  }
+}
+
+void step_f32(const SoftmaxTile& tile) { softmax_step<6>(tile, tile.scores); }
+void step_bf16(const SoftmaxTile& tile, uint16_t* weights) { softmax_step<3>(tile, weights); }
+void finish_f32(const SoftmaxTile& tile, size_t first, float* y, size_t stride) { softmax_finish(tile, first, y, stride); }
+void finish_bf16(const SoftmaxTile& tile, size_t first, uint16_t* y, size_t stride) { softmax_finish(tile, first, y, stride); }
+
+}  // namespace veneer::compute::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace veneer::compute {
+
+HWY_EXPORT(step_f32);
+HWY_EXPORT(step_bf16);
+HWY_EXPORT(finish_f32);
+HWY_EXPORT(finish_bf16);
+
+void softmax_step_f32(const SoftmaxTile& tile) { HWY_DYNAMIC_DISPATCH(step_f32)(tile); }
+void softmax_step_bf16(const SoftmaxTile& tile, uint16_t* weights) { HWY_DYNAMIC_DISPATCH(step_bf16)(tile, weights); }
+void softmax_finish_f32(const SoftmaxTile& tile, size_t begin, float* y, size_t stride) { HWY_DYNAMIC_DISPATCH(finish_f32)(tile, begin, y, stride); }
+void softmax_finish_bf16(const SoftmaxTile& tile, size_t begin, uint16_t* y, size_t stride) {
+  HWY_DYNAMIC_DISPATCH(finish_bf16)(tile, begin, y, stride);
+}
+
+}  // namespace veneer::compute
+#endif

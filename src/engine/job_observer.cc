@@ -1,0 +1,75 @@
+#include "engine/job_observer.h"
+
+#include <filesystem>
+
+#include "formats/image_file.h"
+#include "graph/json_text.h"
+#include "veneer/error.h"
+
+namespace veneer::engine {
+namespace {
+
+SavedImage saved_image(const std::string& node, const graph::Json& record, const nodes::ImageFolders& folders) {
+  SavedImage image;
+  image.node = node;
+  image.filename = record.value("filename", "");
+  image.subfolder = record.value("subfolder", "");
+  image.type = record.value("type", "");
+  image.path = ((image.type == "temp" ? folders.temp : folders.output) / image.subfolder / image.filename).string();
+  return image;
+}
+
+Image read_pixels(const std::string& path) {
+  formats::ImageBytes file = formats::read_image(path);
+  return {static_cast<int>(file.width), static_cast<int>(file.height), file.channels, std::move(file.pixels)};
+}
+
+// What a node threw reaches the executor's event as text; the rule is in it already.
+Error error_of(const graph::ExecutionErrorEvent& event) {
+  return Error(ErrorCode::invalid, event.exception_message, {{"node", event.node_id}, {"class", event.node_type}});
+}
+
+}  // namespace
+
+void JobObserver::executing(const graph::NodeRef& node) {
+  tell(ProgressEvent::Kind::node_started, node);
+  poll_cancel();
+}
+
+void JobObserver::progress(const graph::NodeRef& node, const graph::Progress& progress) {
+  tell(ProgressEvent::Kind::step, node, static_cast<int>(progress.value), static_cast<int>(progress.max));
+  poll_cancel();
+}
+
+void JobObserver::progress_text(const graph::NodeRef& node, const std::string& text) { result_.reports.push_back("node " + node.node_id + ": " + text); }
+
+void JobObserver::node_finished(const graph::NodeRef& node, bool cached) {
+  ++(cached ? result_.nodes_cached : result_.nodes_run);
+  tell(cached ? ProgressEvent::Kind::node_cached : ProgressEvent::Kind::node_finished, node);
+}
+
+JobResult JobObserver::finish(const graph::ExecutionResult& run) {
+  if (run.status == graph::ExecutionStatus::interrupted) throw Error(ErrorCode::cancelled, "the job was cancelled");
+  if (run.error) throw error_of(*run.error);
+  graph::Json outputs = graph::Json::object();
+  for (const graph::UiRecord& record : run.records) {
+    outputs[record.node_id] = record.ui;
+    if (!record.ui.is_object() || !record.ui.contains("images")) continue;
+    for (const graph::Json& image : record.ui.at("images")) {
+      result_.images.push_back(saved_image(record.node_id, image, folders_));
+      if (options_.keep_pixels) result_.images.back().pixels = read_pixels(result_.images.back().path);
+    }
+  }
+  result_.outputs_json = graph::dump_json(outputs);
+  return std::move(result_);
+}
+
+void JobObserver::tell(ProgressEvent::Kind kind, const graph::NodeRef& node, int step, int steps) {
+  if (options_.on_progress) options_.on_progress({.kind = kind, .node = node.node_id, .class_type = node.class_type, .step = step, .steps = steps});
+}
+
+void JobObserver::poll_cancel() {
+  if (options_.cancelled && options_.cancelled()) cancel_.cancel();
+}
+
+}  // namespace veneer::engine

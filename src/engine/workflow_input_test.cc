@@ -1,0 +1,62 @@
+#include "engine/workflow_input.h"
+
+#include <gtest/gtest.h>
+
+#include "formats/png.h"
+#include "veneer/error.h"
+
+namespace veneer::engine {
+namespace {
+
+constexpr const char* kPrompt = R"({"3": {"class_type": "KSampler", "inputs": {"seed": 1, "steps": 20, "text": "a"}}})";
+
+TEST(ReadWorkflow, TakesAPlainPromptAndAWrappedOne) {
+  EXPECT_EQ(read_workflow(kPrompt).prompt.at("3").at("class_type"), "KSampler");
+  const std::string wrapped = std::string(R"({"prompt": )") + kPrompt + R"(, "extra_data": {"extra_pnginfo": {"workflow": {"x": 1}}}})";
+  const WorkflowInput input = read_workflow(wrapped);
+  EXPECT_TRUE(input.prompt.contains("3"));
+  EXPECT_EQ(input.extra_pnginfo.at("workflow").at("x"), 1);
+}
+
+TEST(ReadWorkflow, TakesTheRecipeOutOfAPicture) {
+  formats::ImageBytes image;
+  image.width = image.height = 1;
+  image.pixels = {1, 2, 3};
+  image.text = {{"prompt", kPrompt}, {"workflow", R"({"nodes": []})"}, {"Software", "a paint program"}};
+  const std::vector<std::byte> file = formats::encode_png(image);
+  const WorkflowInput input = read_workflow({reinterpret_cast<const char*>(file.data()), file.size()});
+  EXPECT_TRUE(input.prompt.contains("3"));
+  EXPECT_EQ(input.extra_pnginfo.size(), 1U);
+}
+
+TEST(ReadWorkflow, RefusesWhatIsNoPromptAndSaysWhatIsWanted) {
+  for (const char* text : {"", "[]", "{}", "null", "{\"nodes\": [], \"links\": []}", "not json"}) EXPECT_THROW(read_workflow(text), Error) << text;
+  formats::ImageBytes image;
+  image.width = image.height = 1;
+  image.pixels = {1, 2, 3};
+  const std::vector<std::byte> file = formats::encode_png(image);
+  EXPECT_THROW(read_workflow({reinterpret_cast<const char*>(file.data()), file.size()}), Error);
+}
+
+TEST(ApplyOverrides, ReplacesInputsAndKeepsTextsTexts) {
+  graph::Json prompt = read_workflow(kPrompt).prompt;
+  apply_overrides(prompt, {.set = {{"3.steps", "30"}, {"3.text", "42"}, {"3.cfg", "5.5"}}, .seed = 18446744073709551615ULL});
+  const graph::Json& inputs = prompt.at("3").at("inputs");
+  EXPECT_EQ(inputs.at("steps"), 30);
+  EXPECT_EQ(inputs.at("text"), "42");
+  EXPECT_EQ(inputs.at("cfg"), 5.5);
+  EXPECT_EQ(inputs.at("seed").get<uint64_t>(), 18446744073709551615ULL);
+}
+
+TEST(ApplyOverrides, NamesTheNodesWhenThereIsNone) {
+  graph::Json prompt = read_workflow(kPrompt).prompt;
+  try {
+    apply_overrides(prompt, {.set = {{"4.steps", "30"}}});
+    FAIL() << "accepted a node that does not exist";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.find("nodes"), "3");
+  }
+}
+
+}  // namespace
+}  // namespace veneer::engine

@@ -1,0 +1,69 @@
+#include "formats/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <random>
+
+namespace veneer::formats {
+namespace {
+
+// Linux transfers at most about 2 GiB per call; smaller pieces cost nothing.
+constexpr size_t kMaxWriteBytes = size_t{1} << 30;
+
+std::string random_suffix() {
+  std::random_device device;
+  char text[24];
+  std::snprintf(text, sizeof text, ".%08x%08x.tmp", device(), device());
+  return text;
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  const FileDescriptor fd(::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory (EINVAL). The file is whole either way; only the moment of the rename is less certain.
+  if (fd.get() >= 0) (void)::fsync(fd.get());
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, FileDescriptor fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), fd_(std::move(other.fd_)) {}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) (void)::unlink(temporary_.c_str());
+}
+
+AtomicFile AtomicFile::create(const std::filesystem::path& path) {
+  while (true) {
+    std::filesystem::path temporary = path;
+    temporary += random_suffix();
+    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (fd.get() >= 0) return AtomicFile(path, std::move(temporary), std::move(fd));
+    if (errno != EEXIST) throw file_error("file cannot be created", path, errno);
+  }
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxWriteBytes));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw file_error("file cannot be written", path_, errno);
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(fd_.get()) != 0) throw file_error("file cannot be written", path_, errno);
+  fd_.reset();
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw file_error("file cannot be renamed to its name", path_, errno);
+  temporary_.clear();
+  sync_directory(path_.parent_path());
+}
+
+}  // namespace veneer::formats

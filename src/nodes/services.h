@@ -1,0 +1,26 @@
+// What nodes need from the engine, registered in the graph's environment by the composition root.
+#pragma once
+
+#include <filesystem>
+
+#include "compute/context.h"
+#include "tensor/tensor.h"
+
+namespace veneer::nodes {
+
+// Folders of pictures. Immutable.
+struct ImageFolders {
+  std::filesystem::path input, output, temp;
+};
+
+// How networks compute. Immutable; `scratch` may be used from any thread.
+struct ComputeSettings {
+  // Of the diffusion network and the VAE. The text encoder computes in f32.
+  DType dtype = DType::f32;
+  Allocator& scratch;
+
+  compute::Context context() const { return {scratch, dtype}; }
+  compute::Context f32_context() const { return {scratch, DType::f32}; }
+};
+
+}  // namespace veneer::nodes

@@ -1,0 +1,69 @@
+// Reading an adapter file: from tensors with trainers' names to patch values on a model's weights, with an account of what was used and what not.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/safetensors.h"
+#include "patch/key_map.h"
+#include "patch/layer_tensors.h"
+#include "patch/patch_compat.h"
+#include "patch/patch_value.h"
+#include "veneer/error.h"
+
+namespace veneer::patch {
+
+// The shape of a model's weight, nullopt when the model (or models: UNet and text encoder together) has none under that key.
+using ShapeOf = std::function<std::optional<Shape>(std::string_view key)>;
+
+struct AdapterReport {
+  struct Match {
+    std::string layer;  // as the file names it
+    std::string key;    // the model's weight
+    std::string_view kind;
+  };
+  struct Mismatch {
+    std::string layer;
+    std::string key;
+    std::string reason;      // the broken rule
+    std::string want, got;   // shapes, empty when the tensors do not even fit each other
+  };
+
+  // Weight key -> value, to be handed to add_patches.
+  std::map<std::string, PatchValuePtr, std::less<>> patches;
+  std::vector<Match> matched;        // one per patch, in order of the keys
+  std::vector<Mismatch> mismatched;  // layers with a known name that fit neither the model nor each other; not in `patches`
+  std::vector<Match> overridden;     // layers that a later spelling or kind of the same weight replaced
+  // File tensors that nothing used, sorted, and the layers that they belong to (the pair up/down of an unknown layer counts once).
+  std::vector<std::string> unused_keys;
+  std::vector<std::string> unused_layers;
+  // Keys that the map gives but the model has not.
+  std::vector<std::string> missing_keys;
+  std::string architecture;  // guess_architecture of the file
+};
+
+struct AdapterOptions {
+  // PatchCompat::reference: a missing factor is an Error(corrupt) with "tensor", alpha and dora_scale always count as used, and shapes are not
+  // compared with the model's.
+  PatchCompat compat = PatchCompat::standard;
+};
+
+// All tensors of a file.
+AdapterTensors adapter_tensors(const formats::SafetensorsFile& file);
+
+// Reads what `map` names. `shape_of` may be empty: then shapes are checked when a weight is calculated. Reads no tensor's content but alphas.
+AdapterReport load_adapter(const AdapterTensors& tensors, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
+// The same for a file, whose metadata helps to tell its architecture.
+AdapterReport load_adapter(const formats::SafetensorsFile& file, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
+
+// "sd1", "sd2", "sdxl", "sd3", "flux", ... or "unknown": the model that an adapter was trained for, from metadata that trainers write and from names
+// and extents of its layers.
+std::string guess_architecture(const AdapterTensors& tensors, const std::map<std::string, std::string>& metadata);
+
+// For a file of which nothing matched: Error(invalid) naming the file, its architecture and the model's.
+Error no_match_error(std::string_view file_name, const AdapterReport& report, std::string_view model_architecture);
+
+}  // namespace veneer::patch

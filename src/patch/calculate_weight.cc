@@ -1,0 +1,117 @@
+#include "patch/calculate_weight.h"
+
+#include <cmath>
+#include <utility>
+
+#include "patch/finite.h"
+#include "patch/slice.h"
+#include "patch/stream_weight.h"
+#include "patch/working_weight.h"
+#include "tensor/convert.h"
+#include "tensor/stochastic_rounding.h"
+#include "veneer/error.h"
+
+namespace veneer::patch {
+namespace {
+
+bool is_fp8(DType dtype) { return dtype == DType::f8_e4m3fn || dtype == DType::f8_e5m2; }
+
+void check_options(const Tensor& base, DType result, const CalculateOptions& options) {
+  if (options.working != DType::f32 && options.working != DType::f16 && options.working != DType::bf16) {
+    throw Error(ErrorCode::unsupported, "patch: weights are patched in f32, f16 or bf16", {{"working", std::string(to_string(options.working))}});
+  }
+  if (!is_floating(base.dtype()) || !is_floating(result)) {
+    throw Error(ErrorCode::unsupported, "patch: weight is not floating", {{"dtype", std::string(to_string(base.dtype()))}});
+  }
+  if (!(std::isfinite(options.base_scale) && options.base_scale > 0)) {
+    throw Error(ErrorCode::invalid, "patch: base_scale has to be positive", {{"base_scale", std::to_string(options.base_scale)}});
+  }
+}
+
+// The base's values in the working dtype, in their own bytes.
+Tensor working_copy(const Tensor& base, const CalculateOptions& options) {
+  Tensor values = Tensor::empty(base.shape(), DType::f32);
+  copy_to_f32(base, values.mutable_floats());
+  if (options.base_scale != 1) {
+    for (float& v : values.mutable_floats()) v *= options.base_scale;
+  }
+  if (options.working != base.dtype()) round_in_place(values.mutable_floats(), options.working);
+  return values;
+}
+
+void apply_to(WorkingWeight& weight, const PatchRecord& record, const CalculateOptions& options, std::string_view key) {
+  if (record.strength_model != 1) weight.scale(record.strength_model);
+  const WeightFunction* function = record.function ? &*record.function : nullptr;
+  if (options.compat == PatchCompat::reference) {
+    try {
+      record.value->apply(weight, record.strength_patch, function);
+    } catch (const Error& error) {
+      if (options.skipped != nullptr) {
+        options.skipped->push_back(error.with("kind", std::string(record.value->kind())).with("key", std::string(key)).what());
+      }
+    }
+    return;
+  }
+  record.value->check(weight.shape());
+  // Strength 0 is the base to the bit, whatever infinities or functions a file brings.
+  if (record.strength_patch == 0) return;
+  record.value->apply(weight, record.strength_patch, function);
+}
+
+void check_record(const PatchRecord& record) {
+  if (!std::isfinite(record.strength_patch) || !std::isfinite(record.strength_model)) {
+    throw Error(ErrorCode::invalid, "patch: strength is not finite",
+                {{"strength_patch", std::to_string(record.strength_patch)}, {"strength_model", std::to_string(record.strength_model)}});
+  }
+  if (!record.value) throw Error(ErrorCode::internal, "patch: record without a value");
+}
+
+void apply_record(WorkingWeight& weight, const PatchRecord& record, const CalculateOptions& options, std::string_view key) {
+  if (!record.offset) {
+    apply_to(weight, record, options, key);
+    return;
+  }
+  WorkingWeight part(copy_slice(weight.values(), *record.offset), weight.dtype(), options.compat, true);
+  apply_to(part, record, options, key);
+  Tensor whole = weight.values();
+  paste_slice(whole, *record.offset, part.values());
+}
+
+Tensor store(const Tensor& values, DType dtype, std::string_view key, const CalculateOptions& options) {
+  Allocator& allocator = options.allocator != nullptr ? *options.allocator : system_allocator();
+  if (!is_fp8(dtype)) return to_dtype(values, dtype, allocator);
+  Tensor scaled = values;
+  if (options.base_scale != 1) {
+    scaled = values.clone();
+    for (float& v : scaled.mutable_floats()) v /= options.base_scale;
+  }
+  return stochastic_round(scaled, dtype, options.rounding_seed.value_or(string_to_seed(key)), allocator);
+}
+
+}  // namespace
+
+Tensor calculate_weight(const Tensor& base, std::span<const PatchRecord> records, std::string_view key, const CalculateOptions& options) {
+  const DType dtype = options.result.value_or(base.dtype());
+  try {
+    check_options(base, dtype, options);
+    if (records.empty() && dtype == base.dtype() && options.working == DType::f32) return base.clone();
+    for (const PatchRecord& record : records) check_record(record);
+    if (std::optional<Tensor> streamed = stream_weight(base, records, dtype, options)) return std::move(*streamed);
+    WorkingWeight weight(working_copy(base, options), options.working, options.compat, false);
+    for (const PatchRecord& record : records) apply_record(weight, record, options, key);
+    if (options.compat == PatchCompat::standard && !all_finite_in(weight.values().floats(), dtype)) throw_unless_base_is_broken(base);
+    return store(weight.values(), dtype, key, options);
+  } catch (const Error& error) {
+    throw error.with("key", std::string(key));
+  }
+}
+
+Shape patched_shape(const Shape& base, std::span<const PatchRecord> records) {
+  Shape shape = base;
+  for (const PatchRecord& record : records) {
+    if (!record.offset && record.strength_patch != 0) shape = record.value->shape_after(shape);
+  }
+  return shape;
+}
+
+}  // namespace veneer::patch

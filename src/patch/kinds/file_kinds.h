@@ -1,0 +1,40 @@
+// The patch kinds that adapter files hold, in the order in which they are looked for.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "patch/layer_tensors.h"
+#include "patch/patch_value.h"
+
+namespace veneer::patch {
+
+struct FileKind {
+  std::string_view name;
+  // Which tensor of the layer the value is for.
+  enum class Target : uint8_t { weight, bias } target = Target::weight;
+  // What follows the layer's prefix in the names that this kind reads (alpha, dora_scale and reshape_weight apart).
+  std::span<const std::string_view> suffixes;
+  // The value, or null when the layer holds none of this kind. Throws Error(corrupt) when its tensors do not fit each other or one is missing.
+  PatchValuePtr (*parse)(LayerTensors& layer);
+};
+
+// Add a kind: one file in this folder, one declaration and one line in kinds.cc. When a layer holds several kinds, the last one counts.
+std::span<const FileKind> file_kinds();
+
+// Suffixes that belong to several kinds.
+std::span<const std::string_view> shared_suffixes();
+
+PatchValuePtr parse_lora(LayerTensors& layer);
+PatchValuePtr parse_loha(LayerTensors& layer);
+PatchValuePtr parse_lokr(LayerTensors& layer);
+PatchValuePtr parse_glora(LayerTensors& layer);
+PatchValuePtr parse_oft(LayerTensors& layer);
+PatchValuePtr parse_boft(LayerTensors& layer);
+PatchValuePtr parse_norm(LayerTensors& layer);
+PatchValuePtr parse_norm_bias(LayerTensors& layer);
+PatchValuePtr parse_diff(LayerTensors& layer);
+PatchValuePtr parse_diff_bias(LayerTensors& layer);
+PatchValuePtr parse_set(LayerTensors& layer);
+
+}  // namespace veneer::patch

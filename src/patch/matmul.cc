@@ -1,0 +1,104 @@
+#include "patch/matmul.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "patch/matmul.cc"
+#include <hwy/foreach_target.h>
+// Must come after foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace veneer::patch::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// kRows rows (1 or 4) of kVectors vectors (1 or 2) of c. Multiply and add apart, not fused: see the header.
+template <size_t kRows, size_t kVectors>
+HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, size_t k, size_t n) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  auto s00 = hn::Zero(d), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00, s30 = s00, s31 = s00;
+  for (size_t i = 0; i < k; ++i) {
+    const auto b0 = hn::LoadU(d, b + i * n);
+    const auto b1 = kVectors == 2 ? hn::LoadU(d, b + i * n + lanes) : b0;
+    const auto step = [&](auto& s0, auto& s1, float factor) HWY_ATTR {
+      const auto f = hn::Set(d, factor);
+      s0 = hn::Add(s0, hn::Mul(f, b0));
+      if constexpr (kVectors == 2) s1 = hn::Add(s1, hn::Mul(f, b1));
+    };
+    step(s00, s01, a[i]);
+    if constexpr (kRows == 4) {
+      step(s10, s11, a[k + i]);
+      step(s20, s21, a[2 * k + i]);
+      step(s30, s31, a[3 * k + i]);
+    }
+  }
+  const auto put = [&](auto s0, auto s1, size_t row) HWY_ATTR {
+    hn::StoreU(s0, d, c + row * n);
+    if constexpr (kVectors == 2) hn::StoreU(s1, d, c + row * n + lanes);
+  };
+  put(s00, s01, 0);
+  if constexpr (kRows == 4) {
+    put(s10, s11, 1);
+    put(s20, s21, 2);
+    put(s30, s31, 3);
+  }
+}
+
+template <size_t kRows>
+void tile_rows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, size_t k, size_t n, size_t width) {
+  const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  size_t j = 0;
+  for (; j + 2 * lanes <= width; j += 2 * lanes) block<kRows, 2>(a, b + j, c + j, k, n);
+  for (; j + lanes <= width; j += lanes) block<kRows, 1>(a, b + j, c + j, k, n);
+  for (; j < width; ++j) {
+    for (size_t row = 0; row < kRows; ++row) {
+      float sum = 0;
+      for (size_t i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + j];
+      c[row * n + j] = sum;
+    }
+  }
+}
+
+void tile(const float* a, const float* b, float* c, size_t rows, size_t k, size_t n, size_t width) {
+  size_t row = 0;
+  for (; row + 4 <= rows; row += 4) tile_rows<4>(a + row * k, b, c + row * n, k, n, width);
+  for (; row < rows; ++row) tile_rows<1>(a + row * k, b, c + row * n, k, n, width);
+}
+
+}  // namespace veneer::patch::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace veneer::patch {
+namespace {
+
+HWY_EXPORT(tile);
+
+// A tile's part of b (for the ranks of adapters) and its part of c stay in L2.
+constexpr size_t kTileRows = 32;
+constexpr size_t kTileColumns = 512;
+// Multiplications below which one thread does it all.
+constexpr size_t kSerial = size_t{1} << 18;
+
+}  // namespace
+
+void matmul(const float* a, const float* b, float* c, size_t m, size_t k, size_t n) {
+  if (m == 0 || n == 0) return;
+  const size_t row_tiles = (m + kTileRows - 1) / kTileRows, column_tiles = (n + kTileColumns - 1) / kTileColumns;
+  const size_t tiles = row_tiles * column_tiles;
+  const size_t grain = std::max<size_t>(1, kSerial / (kTileRows * kTileColumns * std::max<size_t>(k, 1)));
+  parallel_for(tiles, grain, [&](size_t begin, size_t end) {
+    for (size_t t = begin; t < end; ++t) {
+      const size_t row = t / column_tiles * kTileRows, column = t % column_tiles * kTileColumns;
+      HWY_DYNAMIC_DISPATCH(tile)
+      (a + row * k, b + column, c + row * n + column, std::min(kTileRows, m - row), k, n, std::min(kTileColumns, n - column));
+    }
+  });
+}
+
+}  // namespace veneer::patch
+#endif  // HWY_ONCE

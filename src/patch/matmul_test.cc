@@ -1,0 +1,51 @@
+#include "patch/matmul.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <tuple>
+#include <vector>
+
+#include "patch/testing/patch_testing.h"
+
+namespace veneer::patch {
+namespace {
+
+using testing::expect_near;
+using testing::random_tensor;
+using testing::same_bits;
+
+Tensor product(const Tensor& a, const Tensor& b) {
+  Tensor c = Tensor::empty({a.dim(0), b.dim(1)}, DType::f32);
+  matmul(a.data<float>(), b.data<float>(), c.mutable_data<float>(), static_cast<size_t>(a.dim(0)), static_cast<size_t>(b.dim(0)),
+         static_cast<size_t>(b.dim(1)));
+  return c;
+}
+
+TEST(Matmul, AgreesWithTheSlowProductAtAllEdges) {
+  for (const auto& [m, k, n] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 1, 1}, {3, 5, 7}, {4, 16, 64}, {33, 4, 515}, {70, 3, 1030}}) {
+    const Tensor a = random_tensor({m, k}, 1), b = random_tensor({k, n}, 2);
+    expect_near(product(a, b), testing::slow_product(a, b), 1e-5F);
+  }
+}
+
+TEST(Matmul, EveryInstructionSetGivesTheSameBits) {
+  const Tensor a = random_tensor({37, 19}, 3), b = random_tensor({19, 531}, 4);
+  const Tensor want = product(a, b);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    EXPECT_TRUE(same_bits(product(a, b), want)) << hwy::TargetName(target);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST(Matmul, AnEmptyInnerExtentGivesZeros) {
+  Tensor c = random_tensor({2, 3}, 5);
+  matmul(nullptr, nullptr, c.mutable_data<float>(), 2, 0, 3);
+  for (const float v : c.floats()) EXPECT_EQ(v, 0.0F);
+}
+
+}  // namespace
+}  // namespace veneer::patch

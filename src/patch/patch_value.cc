@@ -1,0 +1,36 @@
+#include "patch/patch_value.h"
+
+namespace veneer::patch {
+
+PatchValue::PatchValue(std::string_view kind, std::initializer_list<Tensor> tensors, std::initializer_list<double> numbers)
+    : kind_(kind), tensors_(tensors), numbers_(numbers) {}
+
+std::unique_ptr<RowAdder> PatchValue::row_adder(const Shape&, double) const { return nullptr; }
+
+void PatchValue::describe(FingerprintBuilder&) const {}
+
+const Fingerprint& PatchValue::fingerprint() const {
+  std::call_once(once_, [this] {
+    FingerprintBuilder builder;
+    builder.add(kind_);
+    for (const Tensor& tensor : tensors_) {
+      builder.add(tensor.defined());
+      if (!tensor.defined()) continue;
+      builder.add(tensor.dtype()).add(tensor.rank());
+      for (const int64_t extent : tensor.shape().dims()) builder.add(extent);
+      builder.add_bytes(tensor.byte_span());
+    }
+    for (const double number : numbers_) builder.add(number);
+    describe(builder);
+    fingerprint_ = builder.finish();
+  });
+  return fingerprint_;
+}
+
+size_t PatchValue::size_bytes() const {
+  size_t size = 0;
+  for (const Tensor& tensor : tensors_) size += tensor.defined() ? tensor.size_bytes() : 0;
+  return size;
+}
+
+}  // namespace veneer::patch

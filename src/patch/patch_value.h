@@ -1,0 +1,78 @@
+// PatchValue: what an adapter holds for one weight, of one kind (a low-rank product, a full difference, a rotation, ...). Immutable and shared.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fingerprint.h"
+#include "patch/row_adder.h"
+#include "tensor/tensor.h"
+
+namespace veneer::patch {
+
+class WorkingWeight;
+
+// A named function on the difference that a patch adds, applied in place. Two functions with the same id must compute the same.
+struct WeightFunction {
+  std::string id;
+  std::function<void(std::span<float>)> apply;
+};
+
+// A difference in factored form: scale * up @ down, to run as a branch beside the weight.
+struct LowRank {
+  Tensor up;         // [out, rank], dtype as in the file
+  Tensor down;       // [rank, in] or [rank, in, kh, kw]
+  double scale = 1;  // alpha / rank
+};
+
+class PatchValue;
+using PatchValuePtr = std::shared_ptr<const PatchValue>;
+
+// All members may be called from several threads at once.
+class PatchValue {
+ public:
+  virtual ~PatchValue() = default;
+  PatchValue(const PatchValue&) = delete;
+  PatchValue& operator=(const PatchValue&) = delete;
+
+  // "lora", "loha", "diff", ...
+  std::string_view kind() const { return kind_; }
+  // Of kind and content: values made from equal tensors and numbers are equal. Reads all tensors at its first call.
+  const Fingerprint& fingerprint() const;
+  // Bytes of all tensors as stored.
+  size_t size_bytes() const;
+
+  // Throws Error(invalid) with "want" (the weight's shape) and "got" unless the value fits a weight of this shape.
+  virtual void check(const Shape& weight) const = 0;
+  // The shape that a weight has afterwards: another one only for kinds that grow a weight.
+  virtual Shape shape_after(const Shape& weight) const { return weight; }
+  // Applies the value with `strength`; `function` may be null. check() has passed. Throws Error without having changed the weight.
+  virtual void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const = 0;
+  // For a weight of this shape, to patch it in one pass; null for kinds that need the whole weight, or when the shape does not fit.
+  virtual std::unique_ptr<RowAdder> row_adder(const Shape& weight, double strength) const;
+  // The factors, when the whole effect is one low-rank product.
+  virtual std::optional<LowRank> low_rank() const { return std::nullopt; }
+
+ protected:
+  // Tensors (undefined ones stand for absent) and numbers that make up the content, in an order fixed by the kind.
+  PatchValue(std::string_view kind, std::initializer_list<Tensor> tensors, std::initializer_list<double> numbers = {});
+  // Adds what else belongs to the content.
+  virtual void describe(FingerprintBuilder& builder) const;
+
+ private:
+  std::string_view kind_;
+  std::vector<Tensor> tensors_;
+  std::vector<double> numbers_;
+  mutable std::once_flag once_;
+  mutable Fingerprint fingerprint_;
+};
+
+}  // namespace veneer::patch

@@ -1,0 +1,151 @@
+#include "registry/model_folders.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "registry/nearest_names.h"
+#include "veneer/error.h"
+
+namespace veneer::registry {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Deep enough for any library; ends the walk in directories linked into themselves, which are also recognised by their canonical path.
+constexpr int kMaxDepth = 32;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOlderNames = {{{"clip", "text_encoders"}, {"unet", "diffusion_models"}}};
+
+bool has_extension(const ModelKind& kind, std::string_view name) {
+  if (kind.extensions.empty()) return true;
+  std::string extension = fs::path(name).extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kind.extensions, extension) != kind.extensions.end();
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
+  return out;
+}
+
+// Collects the files below `directory`, each as "prefix/name". `above` holds the canonical paths from the root down to here.
+void collect(const fs::path& directory, const std::string& prefix, const ModelKind& kind, std::vector<fs::path>& above, std::set<std::string>& out) {
+  std::error_code error;
+  const fs::path canonical = fs::canonical(directory, error);
+  if (error || above.size() >= kMaxDepth || std::ranges::find(above, canonical) != above.end()) return;
+  above.push_back(canonical);
+  fs::directory_iterator entries(directory, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    std::error_code broken_link;
+    const fs::file_status status = entries->status(broken_link);
+    if (fs::is_directory(status)) {
+      if (name != ".git") collect(entries->path(), prefix + name + "/", kind, above, out);
+    } else if (fs::is_regular_file(status) && has_extension(kind, name)) {
+      out.insert(prefix + name);
+    }
+  }
+  above.pop_back();
+}
+
+// The name's parts. Lexical only: what a part is on the disk is not looked at.
+fs::path checked_relative(std::string_view kind, std::string_view name) {
+  const auto refused = [&](std::string text) {
+    return Error(ErrorCode::invalid, std::move(text), {{"kind", std::string(kind)}, {"name", std::string(name)}});
+  };
+  if (name.empty()) throw refused("model: name is empty");
+  if (name.find('\0') != std::string_view::npos) throw Error(ErrorCode::invalid, "model: name has a zero byte", {{"kind", std::string(kind)}});
+  if (name.front() == '/' || name.front() == '\\') throw refused("model: name is an absolute path");
+  if (name.size() >= 2 && name[1] == ':' && std::isalpha(static_cast<unsigned char>(name[0])) != 0) throw refused("model: name has a drive letter");
+  fs::path relative;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find_first_of("/\\", begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part == "." || part == "..") throw refused("model: name has a '.' or '..' part");
+    if (!part.empty()) relative /= part;
+    begin = end + 1;
+  }
+  return relative;
+}
+
+}  // namespace
+
+ModelFolders::ModelFolders(std::span<const fs::path> roots, std::span<const ModelKind> kinds) {
+  for (const ModelKind& kind : kinds) {
+    Place& place = places_[kind.name];
+    place.kind = kind;
+    for (const fs::path& root : roots) {
+      for (const std::string& folder : kind.folders) place.folders.push_back(root / folder);
+    }
+  }
+}
+
+void ModelFolders::add_folder(std::string_view kind, fs::path folder) {
+  for (const auto& [older, name] : kOlderNames) {
+    if (kind == older) kind = name;
+  }
+  Place& place = places_[std::string(kind)];
+  place.kind.name = kind;
+  if (std::ranges::find(place.folders, folder) == place.folders.end()) place.folders.push_back(std::move(folder));
+}
+
+std::vector<std::string> ModelFolders::kinds() const {
+  std::vector<std::string> names;
+  for (const auto& [name, place] : places_) names.push_back(name);
+  return names;
+}
+
+const ModelFolders::Place& ModelFolders::place(std::string_view kind) const {
+  auto found = places_.find(kind);
+  for (const auto& [older, name] : kOlderNames) {
+    if (found == places_.end() && kind == older) found = places_.find(name);
+  }
+  if (found != places_.end()) return found->second;
+  throw Error(ErrorCode::not_found, "model: no such kind", {{"kind", std::string(kind)}, {"nearest", joined(nearest_names(kind, kinds()))}});
+}
+
+const ModelKind& ModelFolders::kind(std::string_view name) const { return place(name).kind; }
+const std::vector<fs::path>& ModelFolders::folders(std::string_view kind) const { return place(kind).folders; }
+
+std::vector<std::string> ModelFolders::list(std::string_view kind) const {
+  const Place& where = place(kind);
+  std::set<std::string> names;
+  std::vector<fs::path> above;
+  for (const fs::path& folder : where.folders) collect(folder, "", where.kind, above, names);
+  return {names.begin(), names.end()};
+}
+
+std::optional<fs::path> ModelFolders::find(std::string_view kind, std::string_view name) const {
+  const Place& where = place(kind);
+  const fs::path relative = checked_relative(kind, name);
+  if (!has_extension(where.kind, relative.string())) return std::nullopt;
+  for (const fs::path& folder : where.folders) {
+    std::error_code error;
+    fs::path candidate = folder / relative;
+    if (fs::is_regular_file(candidate, error)) return candidate;
+  }
+  return std::nullopt;
+}
+
+fs::path ModelFolders::resolve(std::string_view kind, std::string_view name) const {
+  if (std::optional<fs::path> found = find(kind, name)) return *std::move(found);
+  const Place& where = place(kind);
+  const fs::path relative = checked_relative(kind, name);
+  if (!has_extension(where.kind, relative.string())) {
+    throw Error(ErrorCode::invalid, "model: file is not of this kind",
+                {{"kind", std::string(kind)}, {"name", std::string(name)}, {"allowed", joined(where.kind.extensions)}});
+  }
+  std::vector<std::string> searched;
+  for (const fs::path& folder : where.folders) searched.push_back(folder.string());
+  throw Error(ErrorCode::not_found, "model: no such file",
+              {{"kind", std::string(kind)},
+               {"name", std::string(name)},
+               {"folders", joined(searched)},
+               {"nearest", joined(nearest_names(relative.generic_string(), list(kind)))}});
+}
+
+}  // namespace veneer::registry

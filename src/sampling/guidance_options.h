@@ -1,0 +1,59 @@
+// Hooks into guidance that belong to a variant of a model. Each carries an id: two hooks are the same exactly when their ids are.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/fingerprint.h"
+#include "sampling/network.h"
+#include "tensor/tensor.h"
+
+namespace veneer::sampling {
+
+class ModelSampling;
+
+template <typename Signature>
+struct Hook {
+  Fingerprint id;
+  std::function<Signature> fn;
+};
+
+// The clean latents that the two lists of prompts predict.
+struct Predictions {
+  Tensor cond;
+  Tensor uncond;  // undefined when the negative list was not evaluated
+};
+
+// One evaluation, as hooks see it. Valid for the call.
+struct GuidanceCall {
+  const Tensor& x;  // [N, C, h, w]
+  float sigma = 0;
+  double scale = 1;
+  const Predictions& predictions;
+  const ModelSampling& model_sampling;
+  // The positive list's prediction at (x, sigma) by another network; counts as a call of its own.
+  const std::function<Tensor(const Network&)>& evaluate_cond;
+};
+
+struct GuidanceOptions {
+  // Instead of uncond + (cond - uncond) * scale; returns the clean latent. (Hooks written for "x - denoised" return x minus their result.)
+  std::optional<Hook<Tensor(const GuidanceCall&)>> cfg_function;
+  // Change the predictions before guidance, in order.
+  std::vector<Hook<Predictions(const GuidanceCall&)>> pre_cfg;
+  // Change the guided result, in order.
+  std::vector<Hook<Tensor(const GuidanceCall&, const Tensor& denoised)>> post_cfg;
+  // Around each evaluation: gets what computes the clean latents of a batch, and the batch with x not yet scaled for the network.
+  using Apply = std::function<Tensor(const DenoiseBatch&)>;
+  std::optional<Hook<Tensor(const Apply&, const DenoiseBatch&)>> unet_wrapper;
+  // The inpainting mask to use at a noise level. `sigmas`: those of the run.
+  std::optional<Hook<Tensor(const Tensor& mask, float sigma, std::span<const float> sigmas)>> denoise_mask_function;
+  // Evaluates the negative list also where scale 1 makes it unnecessary.
+  bool disable_cfg1_optimization = false;
+
+  bool empty() const;
+  Fingerprint fingerprint() const;
+};
+
+}  // namespace veneer::sampling

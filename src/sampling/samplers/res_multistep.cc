@@ -1,0 +1,62 @@
+// RES multistep (Zhang et al. 2023, "Improved Order Analysis and Design of Exponential Integrator for Diffusion Models Sampling"): second order from
+// the previous prediction, with or without ancestral noise and CFG++.
+#include <cmath>
+
+#include "sampling/samplers/families.h"
+#include "sampling/samplers/sampler_math.h"
+
+namespace veneer::sampling {
+namespace {
+
+float zero_if_nan(float value) { return std::isnan(value) ? 0.0F : value; }
+
+Tensor res_multistep(SamplerRun& run, float eta, bool cfg_pp) {
+  Tensor x = run.x;
+  Tensor old_prediction;
+  float old_down = 0;
+  for (size_t i = 0; i < num_steps(run); ++i) {
+    const float sigma = run.sigmas[i];
+    const float next = run.sigmas[i + 1];
+    const Tensor denoised = evaluate(run, x, sigma);
+    // What is integrated: with CFG++ the unconditional prediction.
+    const Tensor prediction = cfg_pp ? run.model.last_uncond() : denoised;
+    report(run, i, x, denoised);
+    const AncestralStep step = ancestral_step(sigma, next, eta);
+    if (step.down == 0.0F || !old_prediction.defined()) {
+      const Tensor direction = slope(x, sigma, prediction);
+      x = cfg_pp ? combine({{1.0F, denoised}, {step.down, direction}}) : combine({{1.0F, x}, {step.down - sigma, direction}});
+    } else {
+      const float t = -std::log(sigma);
+      const float h = -std::log(step.down) - t;
+      // Where the old prediction lies relative to where the last step ended, in units of this step.
+      const float c2 = (-std::log(run.sigmas[i - 1]) + std::log(old_down)) / h;
+      const float phi_1 = std::expm1(-h) / -h;
+      const float phi_2 = (phi_1 - 1.0F) / -h;
+      const float b1 = zero_if_nan(phi_1 - phi_2 / c2);
+      const float b2 = zero_if_nan(phi_2 / c2);
+      const float kept = std::exp(-h);
+      std::vector<Term> terms{{kept, x}, {h * b1, prediction}, {h * b2, old_prediction}};
+      if (cfg_pp) {
+        terms.push_back({kept, denoised});
+        terms.push_back({-kept, prediction});
+      }
+      x = combine(terms);
+    }
+    if (next > 0.0F) x = combine({{1.0F, x}, {run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
+    old_prediction = prediction;
+    old_down = step.down;
+  }
+  return x;
+}
+
+}  // namespace
+
+Tensor sample_res_multistep(SamplerRun& run) { return res_multistep(run, run.options.eta.value_or(0.0F), false); }
+
+Tensor sample_res_multistep_cfg_pp(SamplerRun& run) { return res_multistep(run, run.options.eta.value_or(0.0F), true); }
+
+Tensor sample_res_multistep_ancestral(SamplerRun& run) { return res_multistep(run, run.options.eta.value_or(1.0F), false); }
+
+Tensor sample_res_multistep_ancestral_cfg_pp(SamplerRun& run) { return res_multistep(run, run.options.eta.value_or(1.0F), true); }
+
+}  // namespace veneer::sampling
