@@ -11,7 +11,11 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-extern "C" void note_interrupt(int) { interrupted = 1; }
+// The first signal asks the job to end; a second one ends the program.
+extern "C" void note_interrupt(int signal) {
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
 
 nlohmann::ordered_json to_json(const JobResult& result, double seconds) {
   nlohmann::ordered_json images = nlohmann::ordered_json::array();

@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "command.h"
 #include "veneer/error.h"
@@ -12,7 +14,10 @@
 
 namespace {
 
-int report(const veneer::Error& error, bool json) {
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+int report(const veneer::Error& error, bool json, int exit_code) {
   if (json) {
     nlohmann::ordered_json context = nlohmann::ordered_json::object();
     for (const auto& [key, value] : error.context()) context[key] = value;
@@ -22,35 +27,57 @@ int report(const veneer::Error& error, bool json) {
     std::fprintf(stderr, "error: %s\n", error.text().c_str());
     for (const auto& [key, value] : error.context()) std::fprintf(stderr, "  %s: %s\n", key.c_str(), value.c_str());
   }
-  return 1;
+  return exit_code;
+}
+
+// What is wrong with the command line, and where to read on.
+veneer::Error usage_error(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> arguments) {
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty()) {
+    std::string commands;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) commands += (commands.empty() ? "" : ", ") + command->get_name();
+    for (const std::string_view argument : arguments) {
+      if (argument.starts_with('-')) continue;
+      return {veneer::ErrorCode::invalid, "no such command", {{"command", std::string(argument)}, {"commands", commands}, {"help", "veneer --help"}}};
+    }
+    return {veneer::ErrorCode::invalid, "a command is missing", {{"commands", commands}, {"help", "veneer --help"}}};
+  }
+  return {veneer::ErrorCode::invalid, error.what(), {{"help", "veneer " + chosen.front()->get_name() + " --help"}}};
+}
+
+int run_chosen(std::span<const veneer::cli::Command> commands, bool json) {
+  try {
+    for (const veneer::cli::Command& command : commands) {
+      if (command.app->parsed()) return command.run();
+    }
+  } catch (const veneer::Error& error) {
+    return report(error, json, kFailed);
+  } catch (const std::bad_alloc&) {
+    return report(veneer::Error(veneer::ErrorCode::no_memory, "out of memory"), json, kFailed);
+  } catch (const std::exception& error) {
+    return report(veneer::Error(veneer::ErrorCode::internal, error.what()), json, kFailed);
+  }
+  return kWrongUsage;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Veneer runs ComfyUI workflows on Stable Diffusion models.", "veneer");
-  app.set_version_flag("--version", std::string("veneer ") + veneer::version() + " (" + veneer::build_commit() + ")");
+  app.set_version_flag("--version", std::string("veneer ") + veneer::version() + " (" + veneer::build_commit() + ")", "print the version and exit");
   app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(1);
   app.footer("example: veneer run workflows/txt2img.json --models models/demo");
   const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app), veneer::cli::add_txt2img_command(app), veneer::cli::add_nodes_command(app)};
 
+  const std::span<char* const> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
+  const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) { return std::string_view(argument) == "--json"; });
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return report(usage_error(app, error, arguments), json, kWrongUsage);
   }
-  const bool json = std::any_of(argv, argv + argc, [](const char* argument) { return std::string_view(argument) == "--json"; });
-  try {
-    for (const veneer::cli::Command& command : commands) {
-      if (command.app->parsed()) return command.run();
-    }
-  } catch (const veneer::Error& error) {
-    return report(error, json);
-  } catch (const std::bad_alloc&) {
-    return report(veneer::Error(veneer::ErrorCode::no_memory, "out of memory"), json);
-  } catch (const std::exception& error) {
-    return report(veneer::Error(veneer::ErrorCode::internal, error.what()), json);
-  }
-  return 2;
+  return run_chosen(commands, json);
 }

@@ -25,25 +25,52 @@ nlohmann::ordered_json to_json(const NodeInfo& node) {
           {"inputs", std::move(inputs)},   {"outputs", std::move(outputs)}};
 }
 
+constexpr size_t kLineWidth = 110;
+
+// Breaks the text at spaces; all lines but the first begin with `indent` spaces.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+    const size_t length = end - begin;
+    if (column > indent && column + 1 + length > kLineWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out.append(text, begin, length);
+    column += length;
+    begin = end + 1;
+  }
+  return out;
+}
+
+void print_row(const std::string& name, const std::string& type, const std::string& detail) {
+  char columns[80];
+  const int width = std::snprintf(columns, sizeof columns, detail.empty() ? "  %-24s %s" : "  %-24s %-13s ", name.c_str(), type.c_str());
+  std::printf("%s%s\n", columns, wrapped(detail, static_cast<size_t>(width)).c_str());
+}
+
 void print_one(const NodeInfo& node) {
-  std::printf("%s (%s), category %s\n", node.class_type.c_str(), node.display_name.c_str(), node.category.c_str());
-  if (!node.description.empty()) std::printf("%s\n", node.description.c_str());
+  std::printf("%s", node.class_type.c_str());
+  if (node.display_name != node.class_type) std::printf(" (%s)", node.display_name.c_str());
+  std::printf(", category %s\n", node.category.c_str());
+  if (!node.description.empty()) std::printf("%s\n", wrapped(node.description, 0).c_str());
   std::printf("inputs:\n");
   for (const InputInfo& input : node.inputs) {
-    std::printf("  %-18s %-13s %-9s%s%s\n", input.name.c_str(), input.type.c_str(), input.required ? "required" : "optional", input.detail.empty() ? "" : " ",
-                input.detail.c_str());
+    const std::string optional = input.required ? "" : input.detail.empty() ? "optional" : "optional, ";
+    print_row(input.name, input.type, optional + input.detail);
   }
-  std::printf("outputs:\n");
-  for (const auto& [name, type] : node.outputs) std::printf("  %-18s %s\n", name.c_str(), type.c_str());
+  if (!node.outputs.empty()) std::printf("outputs:\n");
+  for (const auto& [name, type] : node.outputs) print_row(name, type, "");
 }
 
 int print_nodes(const NodesOptions& options) {
   const Engine engine(options.flags.options);
-  std::vector<NodeInfo> nodes = engine.nodes();
-  if (!options.class_type.empty()) {
-    std::erase_if(nodes, [&](const NodeInfo& node) { return node.class_type != options.class_type; });
-    if (nodes.empty()) throw Error(ErrorCode::not_found, "no such node class", {{"class", options.class_type}, {"list", "veneer nodes"}});
-  }
+  const std::vector<NodeInfo> nodes = options.class_type.empty() ? engine.nodes() : std::vector{engine.node(options.class_type)};
   if (options.flags.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
     for (const NodeInfo& node : nodes) out.push_back(to_json(node));

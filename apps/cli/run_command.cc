@@ -52,11 +52,14 @@ Command add_run_command(CLI::App& app) {
             JobOptions job;
             for (const std::string& text : options->set) job.set.push_back(parse_set(text));
             job.seed = options->seed;
-            try {
-              return run_job(options->flags, job, [&](Engine& engine, const JobOptions& with) { return engine.run_workflow(workflow, with); });
-            } catch (const Error& error) {
-              throw error.find("file").empty() ? error.with("workflow", options->workflow) : error;
-            }
+            return run_job(options->flags, job, [&](Engine& engine, const JobOptions& with) {
+              try {
+                return engine.run_workflow(workflow, with);
+              } catch (const Error& error) {
+                if (error.code() == ErrorCode::cancelled) throw;
+                throw error.with("workflow", options->workflow);
+              }
+            });
           }};
 }
 

@@ -82,6 +82,8 @@ class Engine {
 
   // The nodes that workflows may use, in alphabetical order of class.
   std::vector<NodeInfo> nodes() const;
+  // One of them. Throws Error(not_found) with the nearest names.
+  NodeInfo node(const std::string& class_type) const;
 
   // Names of the models of a kind ("checkpoints", "loras", ...), sorted.
   std::vector<std::string> models(const std::string& kind) const;

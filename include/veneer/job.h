@@ -33,7 +33,8 @@ struct JobOptions {
   // Replaces every input named "seed" or "noise_seed" that is not linked.
   std::optional<uint64_t> seed;
   std::function<void(const ProgressEvent&)> on_progress;
-  // Asked at every sampling step; true ends the job with Error(cancelled).
+  // Asked some thirty times a second from a thread of its own while the job runs; true ends the job with Error(cancelled), within the block of the
+  // network that is being computed. No file is left half written.
   std::function<bool()> cancelled;
   // Whether JobResult::images carries the pixels of saved pictures too.
   bool keep_pixels = false;

@@ -74,7 +74,7 @@ TEST_P(WeightsTest, ConvolutionEqualsTheReferenceForAllShapesAndEpilogues) {
   for (const Case& c : {Case{1, 8, 8, 4, 32, 3, same}, Case{2, 8, 6, 32, 4, 3, same}, Case{1, 9, 7, 3, 16, 3, lopsided}, Case{2, 8, 8, 64, 64, 3, half},
                         Case{1, 1, 1, 5, 7, 3, same}, Case{1, 5, 5, 40, 24, 1, valid}, Case{1, 6, 6, 8, 8, 1, half}, Case{3, 16, 16, 1, 1, 3, same},
                         Case{1, 14, 14, 3, 9, 14, ConvGeometry{14, 0, 0, 0, 0}}, Case{2, 3, 5, 512, 128, 3, same}, Case{2, 8, 6, 256, 256, 3, half},
-                        Case{1, 1, 2, 1024, 64, 3, lopsided}}) {
+                        Case{1, 2, 2, 1024, 64, 3, lopsided}}) {
     const Layer l = layer({c.out, c.in, c.k, c.k}, GetParam(), 11);
     const auto conv = Conv2d::create(l.weight, l.bias, c.geometry, GetParam());
     for (const Activation activation : kActivations) {

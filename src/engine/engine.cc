@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "compute/block_cache.h"
 #include "compute/cpu.h"
+#include "engine/cancel_watch.h"
 #include "engine/job_observer.h"
 #include "engine/validation_error.h"
 #include "engine/workflow_input.h"
@@ -43,8 +44,10 @@ std::string detail_of(const graph::InputDef& input, const graph::Environment& en
   std::string detail;
   const auto add = [&](const std::string& text) { detail += (detail.empty() ? "" : ", ") + text; };
   if (!input.default_value.is_null()) add("default " + graph::dump_json(input.default_value));
-  if (!input.min.is_null()) add("from " + graph::dump_json(input.min));
-  if (!input.max.is_null()) add("to " + graph::dump_json(input.max));
+  std::string range;
+  if (!input.min.is_null()) range = "from " + graph::dump_json(input.min);
+  if (!input.max.is_null()) range += (range.empty() ? "up to " : " to ") + graph::dump_json(input.max);
+  if (!range.empty()) add(range);
   if (input.is_choice()) {
     std::string choices;
     for (const std::string& option : input.current_options(environment)) choices += (choices.empty() ? "" : " | ") + option;
@@ -108,16 +111,17 @@ Engine::~Engine() = default;
 
 JobResult Engine::run_workflow(std::string_view workflow, const JobOptions& options) {
   engine::WorkflowInput input = engine::read_workflow(workflow);
-  engine::apply_overrides(input.prompt, options);
+  engine::apply_overrides(input.prompt, options, impl_->registry);
   const graph::Validation validation = graph::validate_prompt(std::move(input.prompt), impl_->registry, impl_->environment);
   // The editor runs what is left of a prompt of which one output is broken; a command that was asked for all of it does not.
-  if (!validation.ok() || !validation.node_errors.empty()) throw engine::validation_error(validation);
+  if (!validation.ok() || !validation.node_errors.empty()) throw engine::validation_error(validation, impl_->registry, impl_->environment);
 
   graph::ExecutionRequest request;
   request.prompt_id = std::to_string(++impl_->runs);
   request.outputs = validation.outputs;
   request.extra_pnginfo = std::move(input.extra_pnginfo);
-  engine::JobObserver observer(options, *impl_->folders, request.cancel);
+  engine::JobObserver observer(options, *impl_->folders);
+  const engine::CancelWatch watch(options.cancelled, request.cancel);
   const graph::ExecutionResult run = impl_->executor.run(validation.prompt, request, observer);
   impl_->residents->trim(residency::ResidentSet::kUnlimited);
   return observer.finish(run);
@@ -135,6 +139,8 @@ std::vector<NodeInfo> Engine::nodes() const {
   std::sort(out.begin(), out.end(), [](const NodeInfo& a, const NodeInfo& b) { return a.class_type < b.class_type; });
   return out;
 }
+
+NodeInfo Engine::node(const std::string& class_type) const { return describe(impl_->registry.at(class_type), impl_->environment); }
 
 std::vector<std::string> Engine::models(const std::string& kind) const { return impl_->models->folders().list(kind); }
 

@@ -24,21 +24,28 @@ Image read_pixels(const std::string& path) {
   return {static_cast<int>(file.width), static_cast<int>(file.height), file.channels, std::move(file.pixels)};
 }
 
-// What a node threw reaches the executor's event as text; the rule is in it already.
+// The error that ended the run, with the node before what the node itself had to say.
 Error error_of(const graph::ExecutionErrorEvent& event) {
-  return Error(ErrorCode::invalid, event.exception_message, {{"node", event.node_id}, {"class", event.node_type}});
+  Error::Context context = {{"node", event.node_id}, {"class", event.node_type}};
+  if (event.cause) {
+    for (const auto& entry : event.cause->context()) {
+      if (entry.first != "node" && entry.first != "class") context.push_back(entry);
+    }
+    return Error(event.cause->code(), event.cause->text(), std::move(context));
+  }
+  // Of other exceptions there is only the text, whose later lines are meant for the editor's dialogue.
+  const std::string text = event.exception_message.substr(0, event.exception_message.find('\n'));
+  const bool memory = event.exception_type == "OutOfMemoryError";
+  const bool cycle = event.exception_type == "graph.DependencyCycleError";
+  return Error(memory ? ErrorCode::no_memory : cycle ? ErrorCode::invalid : ErrorCode::internal, memory ? "out of memory" : text, std::move(context));
 }
 
 }  // namespace
 
-void JobObserver::executing(const graph::NodeRef& node) {
-  tell(ProgressEvent::Kind::node_started, node);
-  poll_cancel();
-}
+void JobObserver::executing(const graph::NodeRef& node) { tell(ProgressEvent::Kind::node_started, node); }
 
 void JobObserver::progress(const graph::NodeRef& node, const graph::Progress& progress) {
   tell(ProgressEvent::Kind::step, node, static_cast<int>(progress.value), static_cast<int>(progress.max));
-  poll_cancel();
 }
 
 void JobObserver::progress_text(const graph::NodeRef& node, const std::string& text) { result_.reports.push_back("node " + node.node_id + ": " + text); }
@@ -66,10 +73,6 @@ JobResult JobObserver::finish(const graph::ExecutionResult& run) {
 
 void JobObserver::tell(ProgressEvent::Kind kind, const graph::NodeRef& node, int step, int steps) {
   if (options_.on_progress) options_.on_progress({.kind = kind, .node = node.node_id, .class_type = node.class_type, .step = step, .steps = steps});
-}
-
-void JobObserver::poll_cancel() {
-  if (options_.cancelled && options_.cancelled()) cancel_.cancel();
 }
 
 }  // namespace veneer::engine

@@ -1,10 +1,8 @@
-// Watches one run for its caller: passes progress on, asks for cancellation, and gathers what came out.
+// Watches one run for its caller: passes progress on and gathers what came out.
 #pragma once
 
-#include <set>
 #include <string>
 
-#include "base/cancel.h"
 #include "graph/execution_observer.h"
 #include "graph/executor.h"
 #include "nodes/services.h"
@@ -14,9 +12,8 @@ namespace veneer::engine {
 
 class JobObserver final : public graph::ExecutionObserver {
  public:
-  // All references have to outlive the observer.
-  JobObserver(const JobOptions& options, const nodes::ImageFolders& folders, const CancelToken& cancel)
-      : options_(options), folders_(folders), cancel_(cancel) {}
+  // Both have to outlive the observer.
+  JobObserver(const JobOptions& options, const nodes::ImageFolders& folders) : options_(options), folders_(folders) {}
 
   void executing(const graph::NodeRef& node) override;
   void progress(const graph::NodeRef& node, const graph::Progress& progress) override;
@@ -28,11 +25,9 @@ class JobObserver final : public graph::ExecutionObserver {
 
  private:
   void tell(ProgressEvent::Kind kind, const graph::NodeRef& node, int step = 0, int steps = 0);
-  void poll_cancel();
 
   const JobOptions& options_;
   const nodes::ImageFolders& folders_;
-  const CancelToken& cancel_;
   JobResult result_;
 };
 

@@ -56,7 +56,20 @@ Json value_of(const std::string& text) {
 
 bool is_link(const Json& value) { return graph::as_link(value).has_value(); }
 
-void set_input(Json& prompt, const std::string& target, const std::string& text) {
+void require_input(const Json& node, const std::string& id, const std::string& input, const graph::NodeRegistry& registry) {
+  const std::string class_type = node.contains("class_type") && node.at("class_type").is_string() ? node.at("class_type").get<std::string>() : "";
+  const graph::NodeDef* def = registry.find(class_type);
+  if (def == nullptr || node.at("inputs").contains(input)) return;
+  std::vector<std::string> known;
+  for (const graph::InputDef& declared : def->inputs) {
+    if (declared.section == graph::InputSection::hidden) continue;
+    if (declared.name == input) return;
+    known.push_back(declared.name);
+  }
+  throw Error(ErrorCode::invalid, "set: the node has no such input", {{"node", id}, {"class", class_type}, {"input", input}, {"inputs", join(known)}});
+}
+
+void set_input(Json& prompt, const std::string& target, const std::string& text, const graph::NodeRegistry& registry) {
   const size_t dot = target.rfind('.');
   const std::string node = target.substr(0, dot);
   const std::string input = dot == std::string::npos ? "" : target.substr(dot + 1);
@@ -66,6 +79,7 @@ void set_input(Json& prompt, const std::string& target, const std::string& text)
     for (const auto& [id, unused] : prompt.items()) known.push_back(id);
     throw Error(ErrorCode::invalid, "set: the workflow has no such node", {{"node", node}, {"nodes", join(known)}});
   }
+  require_input(*it, node, input, registry);
   Json& inputs = it->at("inputs");
   // A text stays a text where the workflow has one: a prompt of digits is no number.
   const bool is_text = inputs.contains(input) && inputs.at(input).is_string();
@@ -110,8 +124,8 @@ WorkflowInput read_workflow(std::string_view bytes) {
   return out;
 }
 
-void apply_overrides(Json& prompt, const JobOptions& options) {
-  for (const auto& [target, text] : options.set) set_input(prompt, target, text);
+void apply_overrides(Json& prompt, const JobOptions& options, const graph::NodeRegistry& registry) {
+  for (const auto& [target, text] : options.set) set_input(prompt, target, text, registry);
   if (options.seed) set_seed(prompt, *options.seed);
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "graph/json.h"
+#include "graph/node_registry.h"
 #include "veneer/job.h"
 
 namespace veneer::engine {
@@ -17,7 +18,8 @@ struct WorkflowInput {
 // was found instead, for the form that the editor saves too.
 WorkflowInput read_workflow(std::string_view bytes);
 
-// Applies JobOptions::set and JobOptions::seed. Throws Error(invalid) naming the node or input that does not exist, and what does.
-void apply_overrides(graph::Json& prompt, const JobOptions& options);
+// Applies JobOptions::set and JobOptions::seed. Throws Error(invalid) naming the node or input that does not exist, and what does. Inputs of classes
+// that the registry does not know are not checked: validation has more to say about those.
+void apply_overrides(graph::Json& prompt, const JobOptions& options, const graph::NodeRegistry& registry);
 
 }  // namespace veneer::engine

@@ -38,9 +38,18 @@ TEST(ReadWorkflow, RefusesWhatIsNoPromptAndSaysWhatIsWanted) {
   EXPECT_THROW(read_workflow({reinterpret_cast<const char*>(file.data()), file.size()}), Error);
 }
 
+// A class with the inputs that the prompt above sets, and one more.
+graph::NodeRegistry sampler_registry() {
+  graph::NodeDef def;
+  def.class_type = "KSampler";
+  def.inputs = {graph::InputDef::seed("seed"), graph::InputDef::integer("steps", 20, 1, 10000), graph::InputDef::number("cfg", 8, 0, 100)};
+  def.run = [](graph::NodeContext&, const graph::Inputs&) { return graph::NodeResult{}; };
+  return graph::NodeRegistry({def});
+}
+
 TEST(ApplyOverrides, ReplacesInputsAndKeepsTextsTexts) {
   graph::Json prompt = read_workflow(kPrompt).prompt;
-  apply_overrides(prompt, {.set = {{"3.steps", "30"}, {"3.text", "42"}, {"3.cfg", "5.5"}}, .seed = 18446744073709551615ULL});
+  apply_overrides(prompt, {.set = {{"3.steps", "30"}, {"3.text", "42"}, {"3.cfg", "5.5"}}, .seed = 18446744073709551615ULL}, sampler_registry());
   const graph::Json& inputs = prompt.at("3").at("inputs");
   EXPECT_EQ(inputs.at("steps"), 30);
   EXPECT_EQ(inputs.at("text"), "42");
@@ -51,11 +60,28 @@ TEST(ApplyOverrides, ReplacesInputsAndKeepsTextsTexts) {
 TEST(ApplyOverrides, NamesTheNodesWhenThereIsNone) {
   graph::Json prompt = read_workflow(kPrompt).prompt;
   try {
-    apply_overrides(prompt, {.set = {{"4.steps", "30"}}});
+    apply_overrides(prompt, {.set = {{"4.steps", "30"}}}, sampler_registry());
     FAIL() << "accepted a node that does not exist";
   } catch (const Error& error) {
     EXPECT_EQ(error.find("nodes"), "3");
   }
+}
+
+TEST(ApplyOverrides, NamesTheInputsWhenThereIsNone) {
+  graph::Json prompt = read_workflow(kPrompt).prompt;
+  try {
+    apply_overrides(prompt, {.set = {{"3.stepz", "30"}}}, sampler_registry());
+    FAIL() << "accepted an input that does not exist";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.find("input"), "stepz");
+    EXPECT_EQ(error.find("inputs"), "seed, steps, cfg");
+  }
+  EXPECT_NO_THROW(apply_overrides(prompt, {.set = {{"3.stepz", "30"}}}, graph::NodeRegistry()));
+}
+
+TEST(ApplyOverrides, RefusesASeedForAWorkflowWithoutOne) {
+  graph::Json prompt = read_workflow(R"({"1": {"class_type": "EmptyImage", "inputs": {"seed": ["2", 0]}}})").prompt;
+  EXPECT_THROW(apply_overrides(prompt, {.seed = 1}, sampler_registry()), Error);
 }
 
 }  // namespace

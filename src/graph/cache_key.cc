@@ -14,15 +14,9 @@ namespace {
 // Adds a constant; false if it never equals anything.
 bool add_constant(FingerprintBuilder& builder, const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::none:
-      builder.add("none");
-      return true;
-    case Value::Kind::json:
-      builder.add("json").add(dump_json(value.as_json()));
-      return true;
-    case Value::Kind::blocker:
-      builder.add("blocker").add(value.blocker_message().value_or(""));
-      return true;
+    case Value::Kind::none: builder.add("none"); return true;
+    case Value::Kind::json: builder.add("json").add(dump_json(value.as_json())); return true;
+    case Value::Kind::blocker: builder.add("blocker").add(value.blocker_message().value_or("")); return true;
     case Value::Kind::list:
       builder.add("list").add(value.as_list().size());
       return std::ranges::all_of(value.as_list(), [&](const Value& element) { return add_constant(builder, element); });
@@ -50,7 +44,7 @@ Json KeyMaker::change_of(const RunNode& node) const {
   try {
     return node.view.def->change_fingerprint(environment_, constants);
   } catch (const std::exception& e) {
-    observer_.remark(node.ref, std::string("change fingerprint failed: ") + e.what());
+    remark_(node.ref, std::string("change fingerprint failed: ").append(e.what()));
     return never_same();
   }
 }

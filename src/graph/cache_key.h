@@ -6,18 +6,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
 
 #include "graph/environment.h"
-#include "graph/execution_observer.h"
 #include "graph/run_graph.h"
 
 namespace veneer::graph {
 
 class KeyMaker {
  public:
-  // `nonce` counts on over all prompts of an executor.
-  KeyMaker(RunGraph& graph, const Environment& environment, ExecutionObserver& observer, uint64_t& nonce)
-      : graph_(graph), environment_(environment), observer_(observer), nonce_(nonce) {}
+  using Remark = std::function<void(const NodeRef&, const std::string&)>;
+
+  // `nonce` counts on over all prompts of an executor. `remark` is told of change fingerprints that could not be made.
+  KeyMaker(RunGraph& graph, const Environment& environment, uint64_t& nonce, Remark remark)
+      : graph_(graph), environment_(environment), nonce_(nonce), remark_(std::move(remark)) {}
 
   // Fills `key` of the nodes [begin, graph.size()). Asks each class's change_fingerprint once per node. Iterative.
   void make(NodeIndex begin);
@@ -30,8 +34,8 @@ class KeyMaker {
 
   RunGraph& graph_;
   const Environment& environment_;
-  ExecutionObserver& observer_;
   uint64_t& nonce_;
+  Remark remark_;
 };
 
 }  // namespace veneer::graph

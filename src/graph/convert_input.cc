@@ -85,8 +85,9 @@ Conversion text_to_float(const std::string& given) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size() || text.empty() || code == std::errc::invalid_argument) return failed(reason);
   if (code == std::errc::result_out_of_range) {  // Python rounds: to infinity, or to zero for a negative exponent
-    const bool tiny = text.find_first_of("eE") != std::string_view::npos ? text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos
-                                                                         : text.find('.') != std::string_view::npos && text.find_first_of("123456789") > text.find('.');
+    const bool tiny = text.find_first_of("eE") != std::string_view::npos
+                          ? text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos
+                          : text.find('.') != std::string_view::npos && text.find_first_of("123456789") > text.find('.');
     number = tiny ? 0.0 : std::numeric_limits<double>::infinity();
     if (text.starts_with('-')) number = -number;
   }

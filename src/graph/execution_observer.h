@@ -1,11 +1,13 @@
 // ExecutionObserver: what happens during a run, in the order in which ComfyUI's websocket tells it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/json.h"
 #include "graph/node_context.h"
+#include "veneer/error.h"
 
 namespace veneer::graph {
 
@@ -21,6 +23,7 @@ struct ExecutionErrorEvent {
   Json current_inputs = Json::array();       // input -> [value or text form]; [] where a run did not come that far
   std::vector<std::string> current_outputs;  // all ids of the graph
   bool fatal = true;                         // false: a blocker's message; the run goes on
+  std::optional<Error> cause;                // what the node threw, where it was an Error; not part of the message
   Json to_json() const;
 };
 

@@ -19,8 +19,8 @@ namespace veneer::graph {
 
 struct ExecutorOptions {
   CachePolicy cache;
-  size_t max_nodes = 200'000;      // of one run, expansions included
-  size_t max_async_calls = 16;     // calls of async nodes under way at once
+  size_t max_nodes = 200'000;   // of one run, expansions included
+  size_t max_async_calls = 16;  // calls of async nodes under way at once
 };
 
 struct ExecutionRequest {
@@ -41,7 +41,7 @@ struct UiRecord {
 
 struct ExecutionResult {
   ExecutionStatus status = ExecutionStatus::success;
-  std::vector<UiRecord> records;  // of all nodes of the graph that have one, cached and unselected ones included
+  std::vector<UiRecord> records;      // of all nodes of the graph that have one, cached and unselected ones included
   std::vector<std::string> executed;  // ids that ran to their end
   std::optional<ExecutionErrorEvent> error;
 };
@@ -54,9 +54,9 @@ class Executor {
   Executor(const NodeRegistry& registry, const Environment& environment, ExecutorOptions options = {});
   ~Executor();
 
-  // Runs the request's outputs and what they need. Errors of nodes are reported to the observer and in the result, never thrown. Cancellation
-  // is looked at before every call of a node and at each progress report; if the run fails while async nodes are at work, the token is
-  // cancelled so that they end too. All calls have ended when this returns.
+  // Runs the request's outputs and what they need. Errors of nodes are reported to the observer and in the result, never thrown; only an
+  // unknown class, which validation refuses, throws Error(not_found). Cancellation is looked at before every call of a node and at each progress
+  // report. If the run fails while async nodes are at work, the token is cancelled so that they end too. All calls have ended when this returns.
   ExecutionResult run(const Prompt& prompt, const ExecutionRequest& request, ExecutionObserver& observer);
 
   // Forgets all results and node states.

@@ -46,7 +46,8 @@ TEST(AsyncNodes, LetReadyNodesRunWhileTheyWait) {
     return NodeResult{};
   };
   bench.registry.add(std::move(late));
-  bench.run(std::string("{") + kImages + R"("5": {"class_type": "JoinMeeting", "inputs": {}}, "3": {"class_type": "TestMeeting", "inputs": {"value": 1, "parties": 2}},
+  bench.run(std::string("{") + kImages +
+            R"("5": {"class_type": "JoinMeeting", "inputs": {}}, "3": {"class_type": "TestMeeting", "inputs": {"value": 1, "parties": 2}},
     "4": {"class_type": "PreviewAny", "inputs": {"source": ["3", 0]}}})");
   EXPECT_EQ(bench.result.status, ExecutionStatus::success);
   EXPECT_THAT(bench.result.executed, ElementsAre("5", "3", "4"));
@@ -54,7 +55,8 @@ TEST(AsyncNodes, LetReadyNodesRunWhileTheyWait) {
 
 TEST(AsyncNodes, AreCachedAndMappedOverListsAndBlocked) {
   Bench bench;
-  const std::string prompt = std::string("{") + kImages + R"("6": {"class_type": "TestMakeListNode", "inputs": {"value1": ["1", 0], "value2": ["2", 0], "value3": ["1", 0]}},
+  const std::string prompt =
+      std::string("{") + kImages + R"("6": {"class_type": "TestMakeListNode", "inputs": {"value1": ["1", 0], "value2": ["2", 0], "value3": ["1", 0]}},
     "7": {"class_type": "TestMakeListNode", "inputs": {"value1": false, "value2": true, "value3": false}},
     "8": {"class_type": "TestExecutionBlocker", "inputs": {"input": ["6", 0], "block": ["7", 0], "verbose": false}},
     "3": {"class_type": "TestMeeting", "inputs": {"value": ["8", 0], "parties": 2}},

@@ -16,12 +16,14 @@ using ::testing::UnorderedElementsAre;
 std::string picture_chain(const std::string& content = "BLACK", const std::string& prefix = "a") {
   return R"({"1": {"class_type": "StubImage", "inputs": {"content": ")" + content + R"(", "height": 16, "width": 16, "batch_size": 1}},
     "2": {"class_type": "ImageInvert", "inputs": {"image": ["1", 0]}},
-    "3": {"class_type": "SaveImage", "inputs": {"images": ["2", 0], "filename_prefix": ")" + prefix + R"("}}})";
+    "3": {"class_type": "SaveImage", "inputs": {"images": ["2", 0], "filename_prefix": ")" +
+         prefix + R"("}}})";
 }
 
 std::string changed_chain(const std::string& inputs) {
   return R"({"3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}},
-    "2": {"class_type": "TestCustomIsChanged", "inputs": {"image": ["1", 0])" + inputs + R"(}},
+    "2": {"class_type": "TestCustomIsChanged", "inputs": {"image": ["1", 0])" +
+         inputs + R"(}},
     "1": {"class_type": "StubImage", "inputs": {"content": "BLACK", "height": 16, "width": 16, "batch_size": 1}}})";
 }
 
@@ -39,8 +41,7 @@ TEST(ExecutorCache, RunsNothingWhenTheSameGraphIsPostedTwice) {
     Bench bench(policy);
     bench.run(picture_chain("NOISE"));
     bench.run(picture_chain("NOISE"));
-    EXPECT_THAT(bench.seen.events,
-                ElementsAre("start", "cached 1 2 3", R"(executed* 3 {"images": [254.0]})", "finished* 3", "success"));
+    EXPECT_THAT(bench.seen.events, ElementsAre("start", "cached 1 2 3", R"(executed* 3 {"images": [254.0]})", "finished* 3", "success"));
     EXPECT_THAT(bench.shown("3"), ElementsAre(254));
   }
 }
@@ -67,7 +68,8 @@ TEST(ExecutorCache, RunsAChangedNodeAndItsDescendantsOnly) {
 
 TEST(ExecutorCache, CountsTheIdForClassesThatAskForIt) {
   Bench bench;
-  const std::string prompt = R"({"ID": {"class_type": "TestOwnId", "inputs": {"value": 1}}, "2": {"class_type": "PreviewAny", "inputs": {"source": ["ID", 0]}}})";
+  const std::string prompt =
+      R"({"ID": {"class_type": "TestOwnId", "inputs": {"value": 1}}, "2": {"class_type": "PreviewAny", "inputs": {"source": ["ID", 0]}}})";
   bench.run(prompt);
   bench.run(prompt);
   EXPECT_THAT(bench.seen.ran, IsEmpty());
@@ -184,7 +186,8 @@ TEST(ExecutorCache, KeepsResultsThatWereFinishedBeforeAFailure) {
   Bench bench;
   const auto prompt = [](const std::string& kind) {
     return R"({"1": {"class_type": "StubImage", "inputs": {"content": "WHITE", "height": 16, "width": 16, "batch_size": 1}},
-      "2": {"class_type": "RecFail", "inputs": {"image": ["1", 0], "kind": ")" + kind + R"(", "text": "x", "number": 1}},
+      "2": {"class_type": "RecFail", "inputs": {"image": ["1", 0], "kind": ")" +
+           kind + R"(", "text": "x", "number": 1}},
       "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}})";
   };
   bench.run(prompt("runtime"));

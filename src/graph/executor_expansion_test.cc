@@ -16,10 +16,13 @@ using ::testing::Not;
 std::string for_loop(int rounds, const std::string& source_extra = "") {
   return R"({"1": {"class_type": "StubImage", "inputs": {"content": "BLACK", "height": 18, "width": 18, "batch_size": 1}},
     "2": {"class_type": "StubImage", "inputs": {"content": "WHITE", "height": 18, "width": 18, "batch_size": 1}},
-    "3": {"class_type": "TestForLoopOpen", "inputs": {"remaining": )" + std::to_string(rounds) + R"(, "initial_value1": ["2", 0]}},
-    "4": {"class_type": "TestVariadicAverage", "inputs": {"input1": )" + (source_extra.empty() ? std::string(R"(["1", 0])") : R"(["9", 0])") + R"(, "input2": ["3", 2]}},
+    "3": {"class_type": "TestForLoopOpen", "inputs": {"remaining": )" +
+         std::to_string(rounds) + R"(, "initial_value1": ["2", 0]}},
+    "4": {"class_type": "TestVariadicAverage", "inputs": {"input1": )" +
+         (source_extra.empty() ? std::string(R"(["1", 0])") : R"(["9", 0])") + R"(, "input2": ["3", 2]}},
     "5": {"class_type": "TestForLoopClose", "inputs": {"flow_control": ["3", 0], "initial_value1": ["4", 0]}},
-    "6": {"class_type": "PreviewImage", "inputs": {"images": ["5", 0]}})" + source_extra + "}";
+    "6": {"class_type": "PreviewImage", "inputs": {"images": ["5", 0]}})" +
+         source_extra + "}";
 }
 
 TEST(Expansion, NumbersChildrenBelowTheirParentAndShowsThemAsIt) {
@@ -46,9 +49,8 @@ TEST(Expansion, LoopsByRecursion) {
 TEST(Expansion, NamesNodesOfNestedExpansionsAsTheRecordingDoes) {
   Bench bench;
   bench.run(for_loop(2));
-  EXPECT_THAT(bench.seen.events,
-              IsSupersetOf({"executing 5.0.0.3.0.0.3 as 3", "executing 5.0.0.3.0.0.4 as 4", "executing 5.0.0.3.0.0.5.0.0.1 as 5",
-                            "executing 5.0.0.3.0.0.5.0.0.2 as 5", "executing 5.0.0.3.0.0.Recurse as 5"}));
+  EXPECT_THAT(bench.seen.events, IsSupersetOf({"executing 5.0.0.3.0.0.3 as 3", "executing 5.0.0.3.0.0.4 as 4", "executing 5.0.0.3.0.0.5.0.0.1 as 5",
+                                               "executing 5.0.0.3.0.0.5.0.0.2 as 5", "executing 5.0.0.3.0.0.Recurse as 5"}));
 }
 
 TEST(Expansion, IsServedWholeFromTheCache) {
@@ -86,7 +88,8 @@ TEST(Expansion, RunsOutputNodesOfTheSubGraph) {
   Bench bench;
   const auto prompt = [](int salt) {
     return R"({"1": {"class_type": "StubImage", "inputs": {"content": "WHITE", "height": 18, "width": 18, "batch_size": 1}},
-      "2": {"class_type": "TestExpandsIntoOutput", "inputs": {"image": ["1", 0], "salt": )" + std::to_string(salt) + R"(}},
+      "2": {"class_type": "TestExpandsIntoOutput", "inputs": {"image": ["1", 0], "salt": )" +
+           std::to_string(salt) + R"(}},
       "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}})";
   };
   bench.run(prompt(1));
@@ -134,7 +137,8 @@ TEST(ExecutionErrors, CarryWhatTheProtocolAsksFor) {
   Bench bench;
   const auto prompt = [](const std::string& kind) {
     return R"({"1": {"class_type": "StubImage", "inputs": {"content": "BLACK", "height": 16, "width": 16, "batch_size": 1}},
-      "2": {"class_type": "RecFail", "inputs": {"image": ["1", 0], "kind": ")" + kind + R"(", "text": "boom", "number": 2.5}},
+      "2": {"class_type": "RecFail", "inputs": {"image": ["1", 0], "kind": ")" +
+           kind + R"(", "text": "boom", "number": 2.5}},
       "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}})";
   };
   bench.run(prompt("runtime"));
@@ -151,7 +155,8 @@ TEST(ExecutionErrors, CarryWhatTheProtocolAsksFor) {
 
 TEST(ExecutionErrors, LeaveTheExecutorFitForTheNextPrompt) {
   Bench bench;
-  bench.run(R"({"1": {"class_type": "ImageInvert", "inputs": {"image": "text"}}, "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}}})");
+  bench.run(
+      R"({"1": {"class_type": "ImageInvert", "inputs": {"image": "text"}}, "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}}})");
   EXPECT_EQ(bench.result.error.value().current_inputs, Json::parse(R"({"image": ["text"]})"));
   bench.run(for_loop(1));
   EXPECT_EQ(bench.result.status, ExecutionStatus::success);
@@ -164,8 +169,7 @@ TEST(Interruption, EndsTheRunAtTheNextProgressReport) {
     "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}})";
   bench.run(prompt);
   EXPECT_EQ(bench.result.status, ExecutionStatus::interrupted);
-  EXPECT_THAT(bench.seen.events,
-              ElementsAre("start", "cached", "executing 1", "finished 1", "executing 2", "progress 2 1/3", "interrupted 2"));
+  EXPECT_THAT(bench.seen.events, ElementsAre("start", "cached", "executing 1", "finished 1", "executing 2", "progress 2 1/3", "interrupted 2"));
   EXPECT_FALSE(bench.result.error.has_value());
 }
 

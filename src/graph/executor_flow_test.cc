@@ -25,8 +25,8 @@ std::string lazy_mix(double mask) {
 TEST(LazyInputs, EvaluateOnlyWhatIsAskedFor) {
   Bench bench;
   bench.run(lazy_mix(0));
-  EXPECT_THAT(bench.seen.events, ElementsAre("start", "cached", "executing 3", "finished 3", "executing 4", "executing 1", "finished 1", "executing 4",
-                                             "finished 4", "executing 5", R"(executed 5 {"images": [0.0]})", "finished 5", "success"));
+  EXPECT_THAT(bench.seen.events, ElementsAre("start", "cached", "executing 3", "finished 3", "executing 4", "executing 1", "finished 1",
+                                             "executing 4", "finished 4", "executing 5", R"(executed 5 {"images": [0.0]})", "finished 5", "success"));
   bench.run(lazy_mix(1));
   EXPECT_FALSE(bench.seen.did_run("1"));
   EXPECT_TRUE(bench.seen.did_run("2"));
@@ -58,7 +58,8 @@ TEST(LazyInputs, InTheCacheAreSimplyThere) {
 
 TEST(LazyInputs, AreUnitedOverAListMapping) {
   Bench bench;
-  bench.run(std::string("{") + kImages + R"("6": {"class_type": "StubMask", "inputs": {"value": 0.0}}, "7": {"class_type": "StubMask", "inputs": {"value": 0.5}},
+  bench.run(std::string("{") + kImages +
+            R"("6": {"class_type": "StubMask", "inputs": {"value": 0.0}}, "7": {"class_type": "StubMask", "inputs": {"value": 0.5}},
     "8": {"class_type": "StubMask", "inputs": {"value": 1.0}},
     "3": {"class_type": "TestMakeListNode", "inputs": {"value1": ["6", 0], "value2": ["7", 0], "value3": ["8", 0]}},
     "4": {"class_type": "TestLazyMixImages", "inputs": {"image1": ["1", 0], "image2": ["2", 0], "mask": ["3", 0]}},
@@ -164,7 +165,8 @@ TEST(Blockers, TellTheirMessageAtTheFirstNodeThatReceivesThem) {
 
 TEST(Blockers, BlockOnlyTheirElementOfAList) {
   Bench bench;
-  bench.run(std::string("{") + kImages + R"("3": {"class_type": "TestMakeListNode", "inputs": {"value1": ["1", 0], "value2": ["2", 0], "value3": ["1", 0]}},
+  bench.run(std::string("{") + kImages +
+            R"("3": {"class_type": "TestMakeListNode", "inputs": {"value1": ["1", 0], "value2": ["2", 0], "value3": ["1", 0]}},
     "6": {"class_type": "TestMakeListNode", "inputs": {"value1": 1, "value2": 2, "value3": 1}},
     "7": {"class_type": "TestIntConditions", "inputs": {"a": ["6", 0], "b": 2, "operation": "=="}},
     "8": {"class_type": "TestExecutionBlocker", "inputs": {"input": ["3", 0], "block": ["7", 0], "verbose": false}},

@@ -116,7 +116,8 @@ class NodeContext {
   // State of this node, made at first use and kept over prompts for as long as a node of this id and class stays in the graph.
   template <typename T>
   std::shared_ptr<T> state() {
-    return std::static_pointer_cast<T>(state_of(typeid(T), +[]() -> std::shared_ptr<void> { return std::make_shared<T>(); }));
+    return std::static_pointer_cast<T>(state_of(
+        typeid(T), +[]() -> std::shared_ptr<void> { return std::make_shared<T>(); }));
   }
 
   // Number of sub-graphs that this call has begun; GraphBuilder counts with it.

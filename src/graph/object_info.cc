@@ -95,7 +95,8 @@ Json wire_options(const InputDef& input, const Environment& environment) {
   flag("lazy", input.lazy);
   flag("rawLink", input.raw_link);
   for (const auto& [name, value] : input.extra.get_ref<const Json::object_t&>()) options[name] = value;
-  if (input.is_choice() && input.choice_form == ChoiceForm::combo && !options.contains("remote")) options["options"] = input.current_options(environment);
+  if (input.is_choice() && input.choice_form == ChoiceForm::combo && !options.contains("remote"))
+    options["options"] = input.current_options(environment);
   if (!input.tooltip.empty()) options["tooltip"] = input.tooltip;
   return options;
 }

@@ -23,12 +23,13 @@ TEST(ObjectInfo, DescribesAClassOfTheOlderSchema) {
   def.inputs = {InputDef::socket("model", "MODEL").tip("the model"), InputDef::seed("seed"), InputDef::integer("steps", 20, 1, 10000),
                 InputDef::number("cfg", 8.0, 0.0, 100.0, 0.1, 0.01), InputDef::choice("sampler_name", {"euler", "heun"})};
   def.outputs = {{"", "LATENT", false, ""}};
-  EXPECT_EQ(text(def),
-            R"({"input": {"required": {"model": ["MODEL", {"tooltip": "the model"}], "seed": ["INT", {"default": 0, "min": 0, "max": 18446744073709551615, "control_after_generate": true}], )"
-            R"("steps": ["INT", {"default": 20, "min": 1, "max": 10000}], "cfg": ["FLOAT", {"default": 8.0, "min": 0.0, "max": 100.0, "step": 0.1, "round": 0.01}], )"
-            R"("sampler_name": [["euler", "heun"]]}}, "input_order": {"required": ["model", "seed", "steps", "cfg", "sampler_name"]}, "output": ["LATENT"], )"
-            R"("output_is_list": [false], "output_name": ["LATENT"], "name": "KSampler", "display_name": "KSampler", "description": "", "python_module": "nodes", )"
-            R"("category": "sampling", "output_node": false})");
+  EXPECT_EQ(
+      text(def),
+      R"({"input": {"required": {"model": ["MODEL", {"tooltip": "the model"}], "seed": ["INT", {"default": 0, "min": 0, "max": 18446744073709551615, "control_after_generate": true}], )"
+      R"("steps": ["INT", {"default": 20, "min": 1, "max": 10000}], "cfg": ["FLOAT", {"default": 8.0, "min": 0.0, "max": 100.0, "step": 0.1, "round": 0.01}], )"
+      R"("sampler_name": [["euler", "heun"]]}}, "input_order": {"required": ["model", "seed", "steps", "cfg", "sampler_name"]}, "output": ["LATENT"], )"
+      R"("output_is_list": [false], "output_name": ["LATENT"], "name": "KSampler", "display_name": "KSampler", "description": "", "python_module": "nodes", )"
+      R"("category": "sampling", "output_node": false})");
 }
 
 TEST(ObjectInfo, DescribesSectionsHiddenInputsAndFlags) {
@@ -37,11 +38,12 @@ TEST(ObjectInfo, DescribesSectionsHiddenInputsAndFlags) {
   def.experimental = true;
   def.inputs = {InputDef::socket("images", "IMAGE"), InputDef::text("filename_prefix", "ComfyUI"), InputDef::socket("hooks", "HOOKS").as_optional(),
                 InputDef::hidden("prompt", "PROMPT"), InputDef::hidden("extra_pnginfo", "EXTRA_PNGINFO")};
-  EXPECT_EQ(text(def),
-            R"({"input": {"required": {"images": ["IMAGE"], "filename_prefix": ["STRING", {"default": "ComfyUI"}]}, "optional": {"hooks": ["HOOKS"]}, )"
-            R"("hidden": {"prompt": "PROMPT", "extra_pnginfo": "EXTRA_PNGINFO"}}, "input_order": {"required": ["images", "filename_prefix"], "optional": ["hooks"], )"
-            R"("hidden": ["prompt", "extra_pnginfo"]}, "output": [], "output_is_list": [], "output_name": [], "name": "SaveImage", "display_name": "SaveImage", )"
-            R"("description": "", "python_module": "nodes", "category": "", "output_node": true, "experimental": true})");
+  EXPECT_EQ(
+      text(def),
+      R"({"input": {"required": {"images": ["IMAGE"], "filename_prefix": ["STRING", {"default": "ComfyUI"}]}, "optional": {"hooks": ["HOOKS"]}, )"
+      R"("hidden": {"prompt": "PROMPT", "extra_pnginfo": "EXTRA_PNGINFO"}}, "input_order": {"required": ["images", "filename_prefix"], "optional": ["hooks"], )"
+      R"("hidden": ["prompt", "extra_pnginfo"]}, "output": [], "output_is_list": [], "output_name": [], "name": "SaveImage", "display_name": "SaveImage", )"
+      R"("description": "", "python_module": "nodes", "category": "", "output_node": true, "experimental": true})");
 }
 
 TEST(ObjectInfo, DescribesAClassOfTheNewerSchema) {
@@ -52,11 +54,12 @@ TEST(ObjectInfo, DescribesAClassOfTheNewerSchema) {
   def.inputs = {InputDef::socket("image", "IMAGE"), InputDef::choice("mode", {"normal", "screen"}).as_combo().with("multiselect", false),
                 InputDef::hidden("unique_id", "UNIQUE_ID")};
   def.outputs = {{"result", "IMAGE", true, ""}};
-  EXPECT_EQ(text(def),
-            R"({"input": {"required": {"image": ["IMAGE", {}], "mode": ["COMBO", {"multiselect": false, "options": ["normal", "screen"]}]}, "hidden": {"unique_id": ["UNIQUE_ID"]}}, )"
-            R"("input_order": {"required": ["image", "mode"], "hidden": ["unique_id"]}, "output": ["IMAGE"], "output_is_list": [true], "output_name": ["result"], )"
-            R"("name": "ImageBlend", "display_name": null, "description": "", "python_module": "comfy_extras.nodes_post_processing", "category": "", "output_node": false, )"
-            R"("output_tooltips": [null], "deprecated": false, "experimental": false, "api_node": false})");
+  EXPECT_EQ(
+      text(def),
+      R"({"input": {"required": {"image": ["IMAGE", {}], "mode": ["COMBO", {"multiselect": false, "options": ["normal", "screen"]}]}, "hidden": {"unique_id": ["UNIQUE_ID"]}}, )"
+      R"("input_order": {"required": ["image", "mode"], "hidden": ["unique_id"]}, "output": ["IMAGE"], "output_is_list": [true], "output_name": ["result"], )"
+      R"("name": "ImageBlend", "display_name": null, "description": "", "python_module": "comfy_extras.nodes_post_processing", "category": "", "output_node": false, )"
+      R"("output_tooltips": [null], "deprecated": false, "experimental": false, "api_node": false})");
 }
 
 TEST(ObjectInfo, LeavesOutTheOptionsOfARemoteChoice) {
@@ -89,7 +92,8 @@ TEST(NodeRegistry, RefusesClassesThatCannotWork) {
     NodeDef without_run;
     without_run.class_type = "B";
     return without_run;
-  }()), Error);
+  }()),
+               Error);
   NodeDef twice = described("C");
   twice.inputs = {InputDef::text("x"), InputDef::text("x")};
   EXPECT_THROW(registry.add(std::move(twice)), Error);

@@ -25,7 +25,7 @@ ExecutionResult PromptRun::run() {
 
 void PromptRun::begin() {
   notify([&](ExecutionObserver& o) { o.execution_start(request_.prompt_id); });
-  KeyMaker(graph_, parts_.environment, observer_, parts_.nonce).make(0);
+  make_keys(0);
   std::vector<Fingerprint> keys;
   std::unordered_set<std::string> owners;
   for (NodeIndex i = 0; i < graph_.size(); ++i) {
@@ -39,6 +39,12 @@ void PromptRun::begin() {
     if (at_hand(i)) cached.push_back(graph_[i].view.id);
   }
   notify([&](ExecutionObserver& o) { o.execution_cached(request_.prompt_id, cached); });
+}
+
+void PromptRun::make_keys(NodeIndex first) {
+  KeyMaker(graph_, parts_.environment, parts_.nonce, [this](const NodeRef& node, const std::string& text) {
+    notify([&](ExecutionObserver& o) { o.remark(node, text); });
+  }).make(first);
 }
 
 void PromptRun::loop() {

@@ -59,6 +59,7 @@ class PromptRun final : public NodeHost {
   };
 
   void begin();
+  void make_keys(NodeIndex first);
   void loop();
   void end_async();
   NodeIndex next();
@@ -114,7 +115,7 @@ class PromptRun final : public NodeHost {
 
   std::mutex async_mutex_;
   std::condition_variable async_changed_;
-  size_t async_running_ = 0;             // calls
+  size_t async_running_ = 0;               // calls
   std::vector<NodeIndex> async_finished_;  // nodes all of whose calls ended
 };
 

@@ -47,13 +47,14 @@ void PromptRun::start_async(NodeIndex node, size_t call, Inputs inputs) {
     async_changed_.notify_all();
   };
   try {
-    work.futures[call] = std::async(std::launch::async, [this, node, call, &def, ended, given = std::move(inputs), running = context(node, call)]() mutable {
-      struct AtEnd {
-        const decltype(ended)& tell;
-        ~AtEnd() { tell(); }
-      } at_end{ended};
-      return def.run(running, given);
-    });
+    work.futures[call] =
+        std::async(std::launch::async, [this, node, call, &def, ended, given = std::move(inputs), running = context(node, call)]() mutable {
+          struct AtEnd {
+            const decltype(ended)& tell;
+            ~AtEnd() { tell(); }
+          } at_end{ended};
+          return def.run(running, given);
+        });
   } catch (...) {
     ended();
     throw;
@@ -113,7 +114,7 @@ bool PromptRun::expand(NodeIndex node, Work& work) {
   if (graph_.size() == begin && !has_links) return false;
   work.expanded = true;
   expanded_owners_.insert(owner_of(graph_[node]));
-  KeyMaker(graph_, parts_.environment, observer_, parts_.nonce).make(begin);
+  make_keys(begin);
   const bool counts = parts_.options.cache.kind == CachePolicy::Kind::none;
   const auto need = [&](NodeIndex needed) {
     if (counts) {

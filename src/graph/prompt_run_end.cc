@@ -13,18 +13,13 @@ constexpr char kMemoryHint[] =
 std::string exception_type(const std::exception& error) {
   if (const auto* known = dynamic_cast<const Error*>(&error)) {
     switch (known->code()) {
-      case ErrorCode::not_found:
-        return "FileNotFoundError";
+      case ErrorCode::not_found: return "FileNotFoundError";
       case ErrorCode::invalid:
-      case ErrorCode::corrupt:
-        return "ValueError";
-      case ErrorCode::unsupported:
-        return "NotImplementedError";
-      case ErrorCode::no_memory:
-        return "OutOfMemoryError";
+      case ErrorCode::corrupt: return "ValueError";
+      case ErrorCode::unsupported: return "NotImplementedError";
+      case ErrorCode::no_memory: return "OutOfMemoryError";
       case ErrorCode::cancelled:
-      case ErrorCode::internal:
-        return "RuntimeError";
+      case ErrorCode::internal: return "RuntimeError";
     }
   }
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "OutOfMemoryError" : "RuntimeError";
@@ -61,6 +56,7 @@ void PromptRun::fail(NodeIndex node, const std::exception& error) {
     notify([&](ExecutionObserver& o) { o.execution_interrupted(interrupted); });
     return;
   }
+  if (known != nullptr) event.cause = *known;
   event.exception_type = exception_type(error);
   event.exception_message = std::string(error.what()) + "\n";
   if (event.exception_type == "OutOfMemoryError") event.exception_message += kMemoryHint;

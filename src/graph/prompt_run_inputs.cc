@@ -27,8 +27,7 @@ const std::vector<Value>& PromptRun::values_behind(const Link& link, bool may_be
   }
   const std::vector<Value>* values = RunGraph::output(*graph_[behind].outcome, link.slot);
   if (values == nullptr) {
-    throw Error(ErrorCode::invalid, "graph: link names an output that does not exist",
-                {{"link", link.node_id}, {"slot", std::to_string(link.slot)}});
+    throw Error(ErrorCode::invalid, "graph: link names an output that does not exist", {{"link", link.node_id}, {"slot", std::to_string(link.slot)}});
   }
   return *values;
 }
@@ -78,7 +77,8 @@ bool PromptRun::wait_for_lazy(NodeIndex node, const Inputs& gathered, const std:
     }
     if (link == nullptr) throw Error(ErrorCode::invalid, "graph: node needs an input that is no link of it", {{"input", name}});
     const NodeIndex behind = graph_.index_of(link->node_id);
-    if (behind == kNoNode) throw Error(ErrorCode::not_found, "graph: link names a node that does not exist", {{"link", link->node_id}, {"input", name}});
+    if (behind == kNoNode)
+      throw Error(ErrorCode::not_found, "graph: link names a node that does not exist", {{"link", link->node_id}, {"input", name}});
     schedule_.wait_for(node, behind);
     waits = true;
   }

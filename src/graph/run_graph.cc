@@ -9,7 +9,8 @@ RunGraph::RunGraph(const Prompt& prompt, const NodeRegistry& registry) {
     added.view.class_type = node.class_type;
     added.view.display_id = node.id;
     added.view.def = registry.find(node.class_type);
-    if (added.view.def == nullptr) throw Error(ErrorCode::not_found, "graph: node class does not exist", {{"class", node.class_type}, {"node", node.id}});
+    if (added.view.def == nullptr)
+      throw Error(ErrorCode::not_found, "graph: node class does not exist", {{"class", node.class_type}, {"node", node.id}});
     if (const Json* inputs = node.inputs()) {
       for (const auto& [name, value] : inputs->get_ref<const Json::object_t&>()) added.view.inputs.emplace_back(name, source_of(value));
     }

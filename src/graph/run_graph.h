@@ -22,10 +22,10 @@ inline constexpr NodeIndex kNoNode = static_cast<NodeIndex>(-1);
 struct RunNode {
   GraphView::Node view;
   NodeRef ref;
-  Json given_change;    // the `is_changed` member of the prompt; discarded if there is none
-  Fingerprint key;      // see cache_key.h
+  Json given_change;  // the `is_changed` member of the prompt; discarded if there is none
+  Fingerprint key;    // see cache_key.h
   bool key_known = false;
-  Outcome outcome;      // set once there is a result; pinned for the run, unless the cache keeps nothing
+  Outcome outcome;  // set once there is a result; pinned for the run, unless the cache keeps nothing
 };
 
 // The part that nodes see is safe from any thread; the rest belongs to the thread of the run. References to nodes stay valid.

@@ -38,9 +38,9 @@ class Schedule {
   enum class State : uint8_t { idle, waiting, ready, taken, done };
   struct Item {
     State state = State::idle;
-    uint8_t distance = kFar;      // steps to the nearest output node that waits for it
-    size_t order = 0;             // of discovery
-    size_t waiting_for = 0;       // dependencies not done
+    uint8_t distance = kFar;  // steps to the nearest output node that waits for it
+    size_t order = 0;         // of discovery
+    size_t waiting_for = 0;   // dependencies not done
     std::vector<NodeIndex> dependents;
     std::vector<NodeIndex> needs;  // wanted dependencies, to pass distances on
   };

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/environment.h"
@@ -57,12 +58,13 @@ class Recorder : public ExecutionObserver {
   void remark(const NodeRef& node, const std::string& text) override { add("remark " + node.node_id + " " + text); }
 
   std::vector<std::string> events;
-  std::vector<std::string> ran;                // node ids announced, each once, in order
+  std::vector<std::string> ran;  // node ids announced, each once, in order
   std::vector<ExecutionErrorEvent> errors;
-  bool did_run(const std::string& id) const;
+  bool did_run(const std::string& id) const { return known_.contains(id); }
 
  private:
   void add(std::string event) { events.push_back(std::move(event)); }
+  std::unordered_set<std::string> known_;
 };
 
 // Validates and runs prompts over one executor. Prompts are JSON text.

@@ -59,9 +59,10 @@ NodeDef make_list() {
 }
 
 NodeDef count_list() {
-  NodeDef def = node("TestCountList", {any("list"), InputDef::integer("extra", 0, 0, 9).as_optional()}, {out("INT")}, [](NodeContext&, const Inputs& in) {
-    return NodeResult{Value::integer(static_cast<int64_t>(in.list("list").size() * 10 + in.list("extra").size()))};
-  });
+  NodeDef def =
+      node("TestCountList", {any("list"), InputDef::integer("extra", 0, 0, 9).as_optional()}, {out("INT")}, [](NodeContext&, const Inputs& in) {
+        return NodeResult{Value::integer(static_cast<int64_t>(in.list("list").size() * 10 + in.list("extra").size()))};
+      });
   def.input_is_list = true;
   return def;
 }
@@ -84,25 +85,28 @@ NodeDef blocker() {
 }
 
 NodeDef conditions() {
-  return node("TestIntConditions", {InputDef::integer("a", 0, -99, 99), InputDef::integer("b", 0, -99, 99), InputDef::choice("operation", {"==", "<"})},
-              {out("BOOLEAN")}, [](NodeContext&, const Inputs& in) {
+  return node("TestIntConditions",
+              {InputDef::integer("a", 0, -99, 99), InputDef::integer("b", 0, -99, 99), InputDef::choice("operation", {"==", "<"})}, {out("BOOLEAN")},
+              [](NodeContext&, const Inputs& in) {
                 const bool equal = in.text("operation") == "==";
                 return NodeResult{Value::boolean(equal ? in.integer("a") == in.integer("b") : in.integer("a") < in.integer("b"))};
               });
 }
 
 NodeDef fail() {
-  return node("RecFail", {image("image"), InputDef::choice("kind", {"runtime", "value", "oom", "cancel"}), InputDef::text("text"), InputDef::number("number", 0, 0, 9)},
-              {out("IMAGE")}, [](NodeContext& context, const Inputs& in) -> NodeResult {
-                if (in.text("kind") == "oom") throw std::bad_alloc();
-                if (in.text("kind") == "value") throw Error(ErrorCode::invalid, in.text("text"));
-                if (in.text("kind") == "cancel") {
-                  context.progress(1, 3);
-                  context.cancel().cancel();
-                  context.progress(2, 3);
-                }
-                throw std::runtime_error(in.text("text"));
-              });
+  return node(
+      "RecFail",
+      {image("image"), InputDef::choice("kind", {"runtime", "value", "oom", "cancel"}), InputDef::text("text"), InputDef::number("number", 0, 0, 9)},
+      {out("IMAGE")}, [](NodeContext& context, const Inputs& in) -> NodeResult {
+        if (in.text("kind") == "oom") throw std::bad_alloc();
+        if (in.text("kind") == "value") throw Error(ErrorCode::invalid, in.text("text"));
+        if (in.text("kind") == "cancel") {
+          context.progress(1, 3);
+          context.cancel().cancel();
+          context.progress(2, 3);
+        }
+        throw std::runtime_error(in.text("text"));
+      });
 }
 
 NodeDef validation_node(std::string name, std::vector<InputDef> inputs, NodeValidator validator) {
@@ -113,7 +117,9 @@ NodeDef validation_node(std::string name, std::vector<InputDef> inputs, NodeVali
 
 std::vector<NodeDef> validation_nodes() {
   std::vector<NodeDef> defs;
-  const auto union_inputs = [] { return std::vector<InputDef>{InputDef::socket("input1", "IMAGE,FLOAT"), InputDef::socket("input2", "IMAGE,FLOAT")}; };
+  const auto union_inputs = [] {
+    return std::vector<InputDef>{InputDef::socket("input1", "IMAGE,FLOAT"), InputDef::socket("input2", "IMAGE,FLOAT")};
+  };
   NodeValidator literal;
   literal.inputs = {"input1", "input2"};
   literal.check = [](const Environment&, const Inputs& in, const auto&) -> NodeValidator::Answer {
@@ -175,7 +181,8 @@ NodeDef output_with_socket() {
 }
 
 NodeDef meeting() {
-  NodeDef def = node("TestMeeting", {any("value"), InputDef::integer("parties", 1, 1, 9), InputDef::boolean("fail", false).as_optional(), any("salt").as_optional()},
+  NodeDef def = node("TestMeeting",
+                     {any("value"), InputDef::integer("parties", 1, 1, 9), InputDef::boolean("fail", false).as_optional(), any("salt").as_optional()},
                      {out("*")}, [](NodeContext& context, const Inputs& in) {
                        context.progress(1, 2);
                        context.service<MeetingPlace>().meet(static_cast<size_t>(in.integer("parties")), context.cancel());
@@ -203,8 +210,8 @@ NodeDef parallel() {
 
 std::vector<NodeDef> control_testing_nodes() {
   std::vector<NodeDef> defs = validation_nodes();
-  for (NodeDef& def : std::vector<NodeDef>{lazy_mix(), lazy_wrong(), make_list(), count_list(), show_any(), blocker(), conditions(), fail(), own_id(), remembers(),
-                                           output_with_socket(), meeting(), parallel()}) {
+  for (NodeDef& def : std::vector<NodeDef>{lazy_mix(), lazy_wrong(), make_list(), count_list(), show_any(), blocker(), conditions(), fail(), own_id(),
+                                           remembers(), output_with_socket(), meeting(), parallel()}) {
     defs.push_back(std::move(def));
   }
   return defs;

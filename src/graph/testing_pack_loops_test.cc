@@ -97,23 +97,24 @@ NodeDef while_close() {
   std::vector<OutputDef> outputs;
   for (int i = 0; i < kLoopValues; ++i) outputs.push_back(out("*"));
   return node("TestWhileLoopClose",
-              with_values({InputDef::socket("flow_control", "FLOW_CONTROL").as_raw_link(), InputDef::socket("condition", "BOOLEAN")}, 0), std::move(outputs),
-              loop_again);
+              with_values({InputDef::socket("flow_control", "FLOW_CONTROL").as_raw_link(), InputDef::socket("condition", "BOOLEAN")}, 0),
+              std::move(outputs), loop_again);
 }
 
 NodeDef for_open() {
   std::vector<OutputDef> outputs = {out("FLOW_CONTROL"), out("INT")};
   for (int i = 1; i < kLoopValues; ++i) outputs.push_back(out("*"));
-  return node("TestForLoopOpen", with_values({InputDef::integer("remaining", 1, 0, 100000)}, 1), std::move(outputs), [](NodeContext& context, const Inputs& in) {
-    GraphBuilder graph(context);
-    GraphBuilder::Node& open = graph.node("TestWhileLoopOpen").set("condition", Value::boolean(in.integer("remaining") != 0));
-    std::vector<Source> results = {Value::text("stub"), in.value("remaining")};
-    for (int i = 1; i < kLoopValues; ++i) {
-      if (in.has(value_name(i))) open.set(value_name(i), in.value(value_name(i)));
-      results.emplace_back(open.out(i + 1));
-    }
-    return NodeResult::expand(graph.finish(), std::move(results));
-  });
+  return node("TestForLoopOpen", with_values({InputDef::integer("remaining", 1, 0, 100000)}, 1), std::move(outputs),
+              [](NodeContext& context, const Inputs& in) {
+                GraphBuilder graph(context);
+                GraphBuilder::Node& open = graph.node("TestWhileLoopOpen").set("condition", Value::boolean(in.integer("remaining") != 0));
+                std::vector<Source> results = {Value::text("stub"), in.value("remaining")};
+                for (int i = 1; i < kLoopValues; ++i) {
+                  if (in.has(value_name(i))) open.set(value_name(i), in.value(value_name(i)));
+                  results.emplace_back(open.out(i + 1));
+                }
+                return NodeResult::expand(graph.finish(), std::move(results));
+              });
 }
 
 NodeDef for_close() {
@@ -122,34 +123,35 @@ NodeDef for_close() {
   std::vector<InputDef> inputs = with_values({InputDef::socket("flow_control", "FLOW_CONTROL")}, 1);
   for (InputDef& input : inputs) input.raw_link = true;
   return node("TestForLoopClose", std::move(inputs), std::move(outputs), [](NodeContext& context, const Inputs& in) {
-                const std::string open = in.json("flow_control")[0].get<std::string>();
-                GraphBuilder graph(context);
-                GraphBuilder::Node& rest = graph.node("TestMinusOne").set("a", Link{open, 1});
-                GraphBuilder::Node& more = graph.node("TestToBool").set("value", rest.out(0));
-                GraphBuilder::Node& close = graph.node("TestWhileLoopClose");
-                close.set("flow_control", Link{open, 0}).set("condition", more.out(0)).set(value_name(0), rest.out(0));
-                std::vector<Source> results;
-                for (int i = 1; i < kLoopValues; ++i) {
-                  if (in.has(value_name(i))) close.set(value_name(i), source_of(in.json(value_name(i))));
-                  results.emplace_back(close.out(i));
-                }
-                return NodeResult::expand(graph.finish(), std::move(results));
-              });
+    const std::string open = in.json("flow_control")[0].get<std::string>();
+    GraphBuilder graph(context);
+    GraphBuilder::Node& rest = graph.node("TestMinusOne").set("a", Link{open, 1});
+    GraphBuilder::Node& more = graph.node("TestToBool").set("value", rest.out(0));
+    GraphBuilder::Node& close = graph.node("TestWhileLoopClose");
+    close.set("flow_control", Link{open, 0}).set("condition", more.out(0)).set(value_name(0), rest.out(0));
+    std::vector<Source> results;
+    for (int i = 1; i < kLoopValues; ++i) {
+      if (in.has(value_name(i))) close.set(value_name(i), source_of(in.json(value_name(i))));
+      results.emplace_back(close.out(i));
+    }
+    return NodeResult::expand(graph.finish(), std::move(results));
+  });
 }
 
 NodeDef mixed_returns() {
-  return node("TestMixedExpansionReturns", {InputDef::socket("input1", "FLOAT")}, {out("IMAGE"), out("IMAGE")}, [](NodeContext& context, const Inputs& in) {
-    const double level = in.number("input1");
-    const auto gray = picture(static_cast<int>(level * 255));
-    if (level < 0.15) return NodeResult{gray, picture(255)};
-    if (level < 0.25) return NodeResult::with_ui(nullptr, {gray, picture(255)});
-    GraphBuilder graph(context);
-    GraphBuilder::Node& mask = graph.node("StubMask").set("value", Value::number(level));
-    GraphBuilder::Node& black = graph.node("StubImage").set("content", Value::text("BLACK"));
-    GraphBuilder::Node& white = graph.node("StubImage").set("content", Value::text("WHITE"));
-    GraphBuilder::Node& mix = graph.node("TestLazyMixImages").set("image1", black.out(0)).set("image2", white.out(0)).set("mask", mask.out(0));
-    return NodeResult::expand(graph.finish(), {mix.out(0), white.out(0)});
-  });
+  return node(
+      "TestMixedExpansionReturns", {InputDef::socket("input1", "FLOAT")}, {out("IMAGE"), out("IMAGE")}, [](NodeContext& context, const Inputs& in) {
+        const double level = in.number("input1");
+        const auto gray = picture(static_cast<int>(level * 255));
+        if (level < 0.15) return NodeResult{gray, picture(255)};
+        if (level < 0.25) return NodeResult::with_ui(nullptr, {gray, picture(255)});
+        GraphBuilder graph(context);
+        GraphBuilder::Node& mask = graph.node("StubMask").set("value", Value::number(level));
+        GraphBuilder::Node& black = graph.node("StubImage").set("content", Value::text("BLACK"));
+        GraphBuilder::Node& white = graph.node("StubImage").set("content", Value::text("WHITE"));
+        GraphBuilder::Node& mix = graph.node("TestLazyMixImages").set("image1", black.out(0)).set("image2", white.out(0)).set("mask", mask.out(0));
+        return NodeResult::expand(graph.finish(), {mix.out(0), white.out(0)});
+      });
 }
 
 NodeDef dynamic_cycle() {

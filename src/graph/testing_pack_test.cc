@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "graph/json_text.h"
 
 namespace veneer::graph {
@@ -111,7 +109,8 @@ std::vector<NodeDef> basic_testing_nodes() {
   defs.push_back(source("StubFloat", {InputDef::number("value", 0.0, -1e6, 1e6)}, "FLOAT",
                         [](NodeContext&, const Inputs& in) { return Value::number(in.number("value")); }));
   defs.push_back(is_changed("TestCustomIsChanged",
-                            {image_input("image"), InputDef::boolean("should_change", false).as_optional(), InputDef::text("mode").as_optional()}, false));
+                            {image_input("image"), InputDef::boolean("should_change", false).as_optional(), InputDef::text("mode").as_optional()},
+                            false));
   defs.push_back(is_changed("TestIsChangedWithConstants", {image_input("image"), InputDef::number("value", 0, 0, 1)}, true));
   return defs;
 }
@@ -124,7 +123,7 @@ void Recorder::execution_cached(const std::string&, const std::vector<std::strin
 
 void Recorder::executing(const NodeRef& node) {
   add("executing " + node.node_id + (node.display_node_id == node.node_id ? "" : " as " + node.display_node_id));
-  if (!did_run(node.node_id)) ran.push_back(node.node_id);
+  if (known_.insert(node.node_id).second) ran.push_back(node.node_id);
 }
 
 void Recorder::progress(const NodeRef& node, const Progress& progress) {
@@ -143,8 +142,6 @@ void Recorder::execution_error(const ExecutionErrorEvent& error) {
 }
 
 void Recorder::execution_interrupted(const ExecutionInterruptedEvent& event) { add("interrupted " + event.node_id); }
-
-bool Recorder::did_run(const std::string& id) const { return std::ranges::find(ran, id) != ran.end(); }
 
 namespace {
 NodeRegistry make_registry() {

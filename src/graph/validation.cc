@@ -123,18 +123,13 @@ bool Validator::follow(Frame& frame, const InputDef& input, const Json& link) {
   if (source == Prompt::npos) throw CheckException{"KeyError", python_repr(link[0])};
   if (!frame.check.check_link(input, link, *nodes_[source].def)) return false;
   switch (nodes_[source].visit) {
-    case Visit::fresh:
-      open(source, &input, link);
-      return true;
+    case Visit::fresh: open(source, &input, link); return true;
     case Visit::open:
       note_cycle(source);
       frame.valid = false;
       return false;
-    case Visit::invalid:
-      frame.valid = false;
-      return false;
-    case Visit::valid:
-      return false;
+    case Visit::invalid: frame.valid = false; return false;
+    case Visit::valid: return false;
   }
   return false;
 }

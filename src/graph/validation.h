@@ -28,10 +28,10 @@ struct UnknownClass {
 };
 
 struct Validation {
-  Prompt prompt;                     // with its values converted to the declared types; empty when the structure is broken
-  std::vector<std::string> outputs;  // output nodes that can run, in the prompt's order
-  Json error;                        // null if there is at least one; else {"type", "message", "details", "extra_info"}
-  Json node_errors = Json::object();  // node id -> {"errors", "dependent_outputs", "class_type"}; may be filled although `error` is null
+  Prompt prompt;                                 // with its values converted to the declared types; empty when the structure is broken
+  std::vector<std::string> outputs;              // output nodes that can run, in the prompt's order
+  Json error;                                    // null if there is at least one; else {"type", "message", "details", "extra_info"}
+  Json node_errors = Json::object();             // node id -> {"errors", "dependent_outputs", "class_type"}; may be filled although `error` is null
   std::vector<UnknownClass> unknown_classes;     // at most 100
   std::vector<std::vector<std::string>> cycles;  // node ids along each cycle found; at most 100
   bool ok() const { return error.is_null(); }

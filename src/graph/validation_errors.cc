@@ -40,8 +40,7 @@ Json bad_linked_input(const std::string& input, Json config, const Json& receive
                       received_extra(input, std::move(config), received));
 }
 
-Json return_type_mismatch(const std::string& input, Json config, const std::string& received_type, const std::string& input_type,
-                          const Json& link) {
+Json return_type_mismatch(const std::string& input, Json config, const std::string& received_type, const std::string& input_type, const Json& link) {
   Json extra = {{"input_name", input}, {"input_config", std::move(config)}, {"received_type", received_type}};
   extra["linked_node"] = link;
   return error_object("return_type_mismatch", "Return type mismatch between linked nodes",

@@ -27,16 +27,19 @@ NodeDef plain(std::string name, std::vector<InputDef> inputs, std::string type) 
 class ValidationTest : public ::testing::Test {
  protected:
   ValidationTest() {
-    bench.registry.add(plain("ImageScale",
-                             {InputDef::socket("image", "IMAGE"), InputDef::choice("upscale_method", {"nearest-exact", "bilinear", "area", "bicubic", "lanczos"}),
-                              InputDef::integer("width", 512, 0, 16384, 1)},
-                             "IMAGE"));
+    bench.registry.add(
+        plain("ImageScale",
+              {InputDef::socket("image", "IMAGE"), InputDef::choice("upscale_method", {"nearest-exact", "bilinear", "area", "bicubic", "lanczos"}),
+               InputDef::integer("width", 512, 0, 16384, 1)},
+              "IMAGE"));
     bench.registry.add(plain("VAEDecode", {InputDef::socket("samples", "LATENT"), InputDef::socket("vae", "VAE")}, "IMAGE"));
     std::vector<std::string> many;
-    for (int i = 0; i < 42; ++i) many.push_back("s" + std::to_string(i));
+    for (int i = 0; i < 42; ++i) many.push_back(std::to_string(i));
     bench.registry.add(plain("KSamplerSelect", {InputDef::choice("sampler_name", many)}, "SAMPLER"));
-    bench.registry.add(plain("CheckpointLoaderSimple", {InputDef::choice("ckpt_name", [](const Environment&) { return std::vector<std::string>{}; })}, "MODEL"));
-    bench.registry.add(plain("LoraLoader", {InputDef::choice("lora_name", [](const Environment&) { return std::vector<std::string>{"sub/tiny.safetensors"}; })}, "MODEL"));
+    bench.registry.add(
+        plain("CheckpointLoaderSimple", {InputDef::choice("ckpt_name", [](const Environment&) { return std::vector<std::string>{}; })}, "MODEL"));
+    bench.registry.add(plain(
+        "LoraLoader", {InputDef::choice("lora_name", [](const Environment&) { return std::vector<std::string>{"sub/tiny.safetensors"}; })}, "MODEL"));
     InputDef wide = InputDef::integer("value", 0, -9223372036854775807, 9223372036854775807);
     wide.default_value = nullptr;
     wide.control_after_generate = true;
@@ -48,10 +51,10 @@ class ValidationTest : public ::testing::Test {
     bench.registry.add(plain("PrimitiveString", {InputDef::text("value")}, "STRING"));
     bench.registry.add(plain("PrimitiveBoolean", {InputDef::boolean("value")}, "BOOLEAN"));
     bench.registry.add(plain("CaseConverter", {InputDef::text("string"), InputDef::choice("mode", {"UPPERCASE", "lowercase"}).as_combo()}, "STRING"));
-    bench.registry.add(plain("Broken", {InputDef::choice("file", [](const Environment&) -> std::vector<std::string> {
-                                          throw Error(ErrorCode::not_found, "folder is gone");
-                                        })},
-                             "IMAGE"));
+    bench.registry.add(
+        plain("Broken",
+              {InputDef::choice("file", [](const Environment&) -> std::vector<std::string> { throw Error(ErrorCode::not_found, "folder is gone"); })},
+              "IMAGE"));
     NodeDef load = plain("LoadImage", {InputDef::choice("image", {"in.png"}).as_image_upload()}, "IMAGE");
     load.validator.inputs = {"image"};
     load.validator.check = [](const Environment&, const Inputs& in, const auto&) -> NodeValidator::Answer {
@@ -102,7 +105,8 @@ TEST_F(ValidationTest, RefusesBrokenStructure) {
 }
 
 TEST_F(ValidationTest, RefusesUnknownClassesAndSuggestsTheNearest) {
-  expect_invalid_prompt(R"({"1": {"class_type": "NoSuchNode", "inputs": {}}})", "Cannot execute because node NoSuchNode does not exist.", "Node ID '#1'");
+  expect_invalid_prompt(R"({"1": {"class_type": "NoSuchNode", "inputs": {}}})", "Cannot execute because node NoSuchNode does not exist.",
+                        "Node ID '#1'");
   const Validation result = bench.validate(R"({"1": {"class_type": "imageinvertt"}, "2": {"class_type": "zzzzzzzzzzzzz"}})");
   ASSERT_EQ(result.unknown_classes.size(), 2U);
   EXPECT_THAT(result.unknown_classes[0].nearest, ElementsAre("ImageInvert"));
@@ -120,9 +124,10 @@ TEST_F(ValidationTest, ReportsMissingInputsOfTheOutputInTheError) {
              R"({"type": "exception_during_validation", "message": "Exception when validating node", "details": "'inputs'",
                  "extra_info": {"exception_type": "KeyError", "traceback": []}})",
              R"(["1"])", "Exception when validating node: 'inputs'");
-  expect_one(R"({"1": {"class_type": "PreviewImage", "inputs": []}})", "1",
-             R"({"type": "required_input_missing", "message": "Required input is missing", "details": "images", "extra_info": {"input_name": "images"}})",
-             R"(["1"])", "Required input is missing: images");
+  expect_one(
+      R"({"1": {"class_type": "PreviewImage", "inputs": []}})", "1",
+      R"({"type": "required_input_missing", "message": "Required input is missing", "details": "images", "extra_info": {"input_name": "images"}})",
+      R"(["1"])", "Required input is missing: images");
   const Validation two = bench.validate(saved(invert(R"(["1", 0])"), R"(, "4": {"class_type": "SaveImage", "inputs": {}})"));
   EXPECT_TRUE(two.ok());
   EXPECT_THAT(two.outputs, ElementsAre("3"));
@@ -130,16 +135,18 @@ TEST_F(ValidationTest, ReportsMissingInputsOfTheOutputInTheError) {
 }
 
 TEST_F(ValidationTest, ReportsMissingInputsOfInnerNodesAtTheNode) {
-  expect_one(saved(R"({"class_type": "ImageInvert", "inputs": {}})"), "2",
-             R"({"type": "required_input_missing", "message": "Required input is missing", "details": "image", "extra_info": {"input_name": "image"}})",
-             R"(["3"])");
+  expect_one(
+      saved(R"({"class_type": "ImageInvert", "inputs": {}})"), "2",
+      R"({"type": "required_input_missing", "message": "Required input is missing", "details": "image", "extra_info": {"input_name": "image"}})",
+      R"(["3"])");
 }
 
 TEST_F(ValidationTest, ReportsValuesThatDoNotConvert) {
   const auto failed = [](const std::string& shown, const std::string& received, const std::string& reason) {
-    return R"({"type": "invalid_input_type", "message": "Failed to convert an input value to a INT value", "details": "width, )" + shown + ", " + reason +
-           R"(", "extra_info": {"input_name": "width", "input_config": ["INT", {"default": 512, "min": 1, "max": 16384, "step": 1}], "received_value": )" + received +
-           R"(, "exception_message": ")" + reason + R"("}})";
+    return R"({"type": "invalid_input_type", "message": "Failed to convert an input value to a INT value", "details": "width, )" + shown + ", " +
+           reason +
+           R"(", "extra_info": {"input_name": "width", "input_config": ["INT", {"default": 512, "min": 1, "max": 16384, "step": 1}], "received_value": )" +
+           received + R"(, "exception_message": ")" + reason + R"("}})";
   };
   const auto prompt = [](const std::string& width) {
     return R"({"1": {"class_type": "EmptyImage", "inputs": {"width": )" + width +
@@ -157,9 +164,13 @@ TEST_F(ValidationTest, ReportsValuesOutOfRange) {
            R"(, "height": 48, "batch_size": 1, "color": 255}}, "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}},
            "3": {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "x"}}})";
   };
-  const std::string extra = R"("details": "width", "extra_info": {"input_name": "width", "input_config": ["INT", {"default": 512, "min": 1, "max": 16384, "step": 1}],)";
-  expect_one(prompt("0"), "1", R"({"type": "value_smaller_than_min", "message": "Value 0 smaller than min of 1", )" + extra + R"("received_value": 0}})", R"(["2", "3"])");
-  expect_one(prompt("100000"), "1", R"({"type": "value_bigger_than_max", "message": "Value 100000 bigger than max of 16384", )" + extra + R"("received_value": 100000}})",
+  const std::string extra =
+      R"("details": "width", "extra_info": {"input_name": "width", "input_config": ["INT", {"default": 512, "min": 1, "max": 16384, "step": 1}],)";
+  expect_one(prompt("0"), "1",
+             R"({"type": "value_smaller_than_min", "message": "Value 0 smaller than min of 1", )" + extra + R"("received_value": 0}})",
+             R"(["2", "3"])");
+  expect_one(prompt("100000"), "1",
+             R"({"type": "value_bigger_than_max", "message": "Value 100000 bigger than max of 16384", )" + extra + R"("received_value": 100000}})",
              R"(["2", "3"])");
 }
 
@@ -213,7 +224,8 @@ TEST_F(ValidationTest, ReportsLinksThatAreNoPairs) {
   for (const char* link : {R"(["1", 0, 0])", R"(["1"])", "[]"}) {
     expect_one(saved(invert(link)), "2",
                R"({"type": "bad_linked_input", "message": "Bad linked input, must be a length-2 list of [node_id, slot_index]", "details": "image",
-                   "extra_info": {"input_name": "image", "input_config": ["IMAGE", {}], "received_value": )" + std::string(link) + "}}",
+                   "extra_info": {"input_name": "image", "input_config": ["IMAGE", {}], "received_value": )" +
+                   std::string(link) + "}}",
                R"(["3"])");
   }
 }
@@ -221,8 +233,8 @@ TEST_F(ValidationTest, ReportsLinksThatAreNoPairs) {
 TEST_F(ValidationTest, ReportsLinksThatLeadNowhereAtTheNodeThatHoldsThem) {
   const auto inner = [](const std::string& type, const std::string& text, const std::string& input = "images", const std::string& node = "2") {
     return R"({"type": "exception_during_inner_validation", "message": "Exception when validating inner node", "details": ")" + text +
-           R"(", "extra_info": {"input_name": ")" + input + R"(", "input_config": ["IMAGE", {}], "exception_message": ")" + text + R"(", "exception_type": ")" + type +
-           R"(", "traceback": [], "linked_node": [")" + node + R"(", 0]}})";
+           R"(", "extra_info": {"input_name": ")" + input + R"(", "input_config": ["IMAGE", {}], "exception_message": ")" + text +
+           R"(", "exception_type": ")" + type + R"(", "traceback": [], "linked_node": [")" + node + R"(", 0]}})";
   };
   expect_one(saved(invert(R"(["77", 0])")), "2", inner("KeyError", "'77'"), R"(["3"])");
   expect_one(saved(invert("[1, 0]")), "2", inner("KeyError", "1"), R"(["3"])");
@@ -243,9 +255,7 @@ TEST_F(ValidationTest, RefusesCyclesWithoutNodeErrorsButNamesThem) {
   EXPECT_THAT(self.cycles, ElementsAre(ElementsAre("2")));
 }
 
-TEST_F(ValidationTest, DoesNotRefuseAPlainValueForASocket) {
-  EXPECT_TRUE(bench.validate(saved(invert("\"text\""))).ok());
-}
+TEST_F(ValidationTest, DoesNotRefuseAPlainValueForASocket) { EXPECT_TRUE(bench.validate(saved(invert("\"text\""))).ok()); }
 
 TEST_F(ValidationTest, ConvertsValuesInThePrompt) {
   const auto converted = [&](const std::string& type, const std::string& value) {
@@ -285,8 +295,9 @@ TEST_F(ValidationTest, RefusesMoreWhenStrict) {
 }
 
 TEST_F(ValidationTest, AsksTheClassItself) {
-  expect_one(previewed(R"({"class_type": "LoadImage", "inputs": {"image": "nope.png"}})"), "1",
-             R"({"type": "custom_validation_failed", "message": "Custom validation failed for node", "details": "image - Invalid image file: nope.png",
+  expect_one(
+      previewed(R"({"class_type": "LoadImage", "inputs": {"image": "nope.png"}})"), "1",
+      R"({"type": "custom_validation_failed", "message": "Custom validation failed for node", "details": "image - Invalid image file: nope.png",
                  "extra_info": {"input_name": "image"}})");
   const auto details = [&](const std::string& node) {
     std::vector<std::string> all;
@@ -307,8 +318,9 @@ TEST_F(ValidationTest, AsksTheClassItself) {
 
 TEST_F(ValidationTest, ComparesUnionTypesAndLeavesThemToChecksThatAskForThem) {
   const auto linked = [&](const std::string& source, const std::string& type) {
-    return bench.validate(R"({"0": )" + source + R"(, "1": {"class_type": ")" + type +
-                          R"(", "inputs": {"input1": ["0", 0], "input2": 3.0}}, "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}}})");
+    return bench.validate(
+        R"({"0": )" + source + R"(, "1": {"class_type": ")" + type +
+        R"(", "inputs": {"input1": ["0", 0], "input2": 3.0}}, "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}}})");
   };
   const std::string float_node = R"({"class_type": "StubFloat", "inputs": {"value": 2.0}})";
   const std::string int_node = R"({"class_type": "StubInt", "inputs": {"value": 2}})";
@@ -316,7 +328,8 @@ TEST_F(ValidationTest, ComparesUnionTypesAndLeavesThemToChecksThatAskForThem) {
   EXPECT_TRUE(linked(float_node, "TestCustomValidation1").ok());
   for (const std::string& wrong : {int_node, mask_node}) {
     EXPECT_EQ(linked(wrong, "TestCustomValidation1").node_errors.at("1").at("errors")[0].at("type"), "return_type_mismatch");
-    EXPECT_THAT(linked(wrong, "TestCustomValidation2").node_errors.at("1").at("errors")[0].at("details").get<std::string>(), HasSubstr("Invalid type of input1"));
+    EXPECT_THAT(linked(wrong, "TestCustomValidation2").node_errors.at("1").at("errors")[0].at("details").get<std::string>(),
+                HasSubstr("Invalid type of input1"));
   }
   EXPECT_TRUE(linked(float_node, "TestCustomValidation2").ok());
   EXPECT_TRUE(linked(float_node, "TestCustomValidation4").ok());
@@ -340,13 +353,14 @@ TEST_F(ValidationTest, ChecksOnlyWhatASelectedOutputNeeds) {
 }
 
 TEST_F(ValidationTest, SurvivesHostilePrompts) {
-  const char* prompts[] = {R"({"1": {"class_type": "PreviewImage", "inputs": "text"}})",
-                           R"({"1": {"class_type": "PreviewImage", "inputs": {"images": [["1"], 0]}}})",
-                           R"({"1": {"class_type": "PreviewImage", "inputs": {"images": ["1", 99999999999999999999]}}})",
-                           R"({"1": {"class_type": "PreviewImage", "inputs": {"images": ["1", -9223372036854775808]}}})",
-                           R"({"1": {"class_type": "PreviewImage", "inputs": {"images": ["1", {"a": 1}]}}})",
-                           R"({"": {"class_type": "", "inputs": {"": [[], []]}}})",
-                           R"({"1": {"class_type": "PreviewAny", "inputs": {"source": {"__value__": {"__value__": null}}}}, "2": {"class_type": "PreviewImage", "inputs": null}})"};
+  const char* prompts[] = {
+      R"({"1": {"class_type": "PreviewImage", "inputs": "text"}})",
+      R"({"1": {"class_type": "PreviewImage", "inputs": {"images": [["1"], 0]}}})",
+      R"({"1": {"class_type": "PreviewImage", "inputs": {"images": ["1", 99999999999999999999]}}})",
+      R"({"1": {"class_type": "PreviewImage", "inputs": {"images": ["1", -9223372036854775808]}}})",
+      R"({"1": {"class_type": "PreviewImage", "inputs": {"images": ["1", {"a": 1}]}}})",
+      R"({"": {"class_type": "", "inputs": {"": [[], []]}}})",
+      R"({"1": {"class_type": "PreviewAny", "inputs": {"source": {"__value__": {"__value__": null}}}}, "2": {"class_type": "PreviewImage", "inputs": null}})"};
   for (const char* prompt : prompts) {
     const Validation result = bench.validate(prompt);
     EXPECT_TRUE(!result.ok() || !result.node_errors.empty()) << prompt;

@@ -41,17 +41,18 @@ Value Value::json(Json value) {
 }
 
 Value Value::json(Json value, std::string type) {
-  Content content{.kind = Kind::json, .type = std::move(type), .json = std::move(value), .object = nullptr, .fingerprint = {}, .elements = {}, .message = {}};
+  Content content{
+      .kind = Kind::json, .type = std::move(type), .json = std::move(value), .object = nullptr, .fingerprint = {}, .elements = {}, .message = {}};
   return Value(std::make_shared<const Content>(std::move(content)));
 }
 
 Value Value::list(std::vector<Value> elements) {
-  Content content{.kind = Kind::list, .type = "LIST", .json = {}, .object = nullptr, .fingerprint = {}, .elements = std::move(elements), .message = {}};
+  Content content{
+      .kind = Kind::list, .type = "LIST", .json = {}, .object = nullptr, .fingerprint = {}, .elements = std::move(elements), .message = {}};
   return Value(std::make_shared<const Content>(std::move(content)));
 }
 
-Value Value::make_object(std::string type, std::type_index object_type, std::shared_ptr<const void> object,
-                         std::optional<Fingerprint> fingerprint) {
+Value Value::make_object(std::string type, std::type_index object_type, std::shared_ptr<const void> object, std::optional<Fingerprint> fingerprint) {
   Content content{.kind = Kind::object,
                   .type = std::move(type),
                   .json = {},
@@ -150,16 +151,11 @@ std::type_index Value::object_type() const { return is_object() ? content_->obje
 
 Json Value::describe() const {
   switch (kind()) {
-    case Kind::none:
-      return nullptr;
-    case Kind::json:
-      return content_->json;
-    case Kind::list:
-      return "<LIST of " + std::to_string(content_->elements.size()) + ">";
-    case Kind::blocker:
-      return "<BLOCKER>";
-    case Kind::object:
-      break;
+    case Kind::none: return nullptr;
+    case Kind::json: return content_->json;
+    case Kind::list: return "<LIST of " + std::to_string(content_->elements.size()) + ">";
+    case Kind::blocker: return "<BLOCKER>";
+    case Kind::object: break;
   }
   if (holds<Tensor>()) {
     const Tensor& tensor = get<Tensor>();

@@ -100,8 +100,7 @@ class Value {
  private:
   struct Content;
   explicit Value(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
-  static Value make_object(std::string type, std::type_index object_type, std::shared_ptr<const void> object,
-                           std::optional<Fingerprint> fingerprint);
+  static Value make_object(std::string type, std::type_index object_type, std::shared_ptr<const void> object, std::optional<Fingerprint> fingerprint);
   static Value make_blocker(std::optional<std::string> message);
   const std::shared_ptr<const void>& checked_object(std::type_index want) const;
   std::type_index object_type() const;

@@ -43,7 +43,7 @@ void add_file_input(NodeDef& node, bool images_only) {
 }
 
 formats::ImageBytes load(NodeContext& node, const Inputs& in) {
-  return formats::read_image(resolve_input_file(folders_of(node.environment()), in.text("image")));
+  return with_input("image", [&] { return formats::read_image(resolve_input_file(folders_of(node.environment()), in.text("image"))); });
 }
 
 NodeDef load_image() {

@@ -47,24 +47,31 @@ struct Place {
   std::string stem;       // the file name's prefix
 };
 
-// Splits the prefix and makes the directory. What would leave the folder is refused, links included.
-Place place_of(const fs::path& folder, std::string prefix) {
+// The prefix as a path below the folder. Both separators part directories, "." and a closing separator are dropped, an empty prefix is ".".
+fs::path relative_path(std::string prefix) {
   std::replace(prefix.begin(), prefix.end(), '\\', '/');
-  const fs::path relative = fs::path(prefix).lexically_normal();
-  const auto refuse = [&](const char* rule) { throw Error(ErrorCode::invalid, rule, {{"filename_prefix", prefix}}); };
+  fs::path relative = fs::path(prefix).lexically_normal();
+  if (relative.has_parent_path() && !relative.has_filename()) relative = relative.parent_path();
+  return relative.empty() ? fs::path(".") : relative;
+}
+
+// Splits the prefix and makes the directory. What would leave the folder is refused, links included.
+Place place_of(const fs::path& folder, const std::string& prefix) {
+  const auto refuse = [&](const char* rule) { throw Error(ErrorCode::invalid, rule, {{"input", "filename_prefix"}, {"value", prefix}}); };
   if (prefix.find('\0') != std::string::npos) refuse("save: the prefix holds a zero byte");
-  if (relative.is_absolute() || (!relative.empty() && *relative.begin() == "..")) refuse("save: the prefix leaves the output folder");
+  const fs::path relative = relative_path(prefix);
+  if (relative.is_absolute() || *relative.begin() == "..") refuse("save: the prefix leaves the output folder");
   Place place{folder / relative.parent_path(), relative.parent_path().generic_string(), relative.filename().string()};
-  if (place.stem == ".") place.stem.clear();
   std::error_code failure;
-  fs::create_directories(folder, failure);
+  fs::create_directories(folder, failure);  // what hinders it is told below
   // Before anything is made below the folder: an existing link in the path must not lead out of it.
   const fs::path root = fs::weakly_canonical(folder, failure);
-  const fs::path target = fs::weakly_canonical(place.directory, failure);
+  const fs::path target = failure ? fs::path() : fs::weakly_canonical(place.directory, failure);
   const auto [end, unused] = std::mismatch(root.begin(), root.end(), target.begin(), target.end());
-  if (failure || end != root.end()) refuse("save: the prefix leaves the output folder");
+  if (failure) throw Error(ErrorCode::invalid, "save: cannot use the folder", {{"folder", place.directory.string()}, {"reason", failure.message()}});
+  if (root.empty() || end != root.end()) refuse("save: the prefix leaves the output folder");
   fs::create_directories(place.directory, failure);
-  if (failure) throw Error(ErrorCode::internal, "save: cannot make the folder", {{"folder", place.directory.string()}, {"reason", failure.message()}});
+  if (failure) throw Error(ErrorCode::invalid, "save: cannot make the folder", {{"folder", place.directory.string()}, {"reason", failure.message()}});
   return place;
 }
 
@@ -90,7 +97,7 @@ int64_t next_counter(const fs::path& directory, const std::string& stem) {
 }
 
 [[noreturn]] void fail_write(const fs::path& path, int reason) {
-  throw Error(ErrorCode::internal, "save: cannot write the file", {{"file", path.string()}, {"reason", std::strerror(reason)}});
+  throw Error(ErrorCode::invalid, "save: cannot write the file", {{"file", path.string()}, {"reason", std::strerror(reason)}});
 }
 
 // False when the name is taken already. A file that cannot be written whole is removed again.

@@ -36,7 +36,8 @@ NodeDef checkpoint_loader_simple() {
   NodeDef node = make_node({"CheckpointLoaderSimple", "Load Checkpoint", "loaders"},
                            {model_choice("ckpt_name", "checkpoints").tip("The name of the checkpoint (model) to load.")}, {"MODEL", "CLIP", "VAE"},
                            [](NodeContext& context, const Inputs& in) {
-                             const ModelStore::Checkpoint loaded = context.environment().get<ModelStore>().checkpoint(in.text("ckpt_name"));
+                             const ModelStore::Checkpoint loaded =
+                                 with_input("ckpt_name", [&] { return context.environment().get<ModelStore>().checkpoint(in.text("ckpt_name")); });
                              return NodeResult{value_or_none("MODEL", loaded.model), value_or_none("CLIP", loaded.clip), value_or_none("VAE", loaded.vae)};
                            });
   node.outputs[0].tooltip = "The model used for denoising latents.";
@@ -53,8 +54,8 @@ NodeResult load_lora(NodeContext& context, const Inputs& in, bool with_clip) {
   const ModelValue& model = in.get<ModelValue>("model");
   const ClipValue* clip = with_clip && in.has("clip") ? &in.get<ClipValue>("clip") : nullptr;
   const LoraStrengths strengths{in.number("strength_model"), with_clip ? in.number("strength_clip") : 0};
-  const formats::SafetensorsFile file = context.environment().get<ModelStore>().lora(in.text("lora_name"));
-  const LoraResult result = apply_lora(&model, clip, file, strengths);
+  const LoraResult result = with_input(
+      "lora_name", [&] { return apply_lora(&model, clip, context.environment().get<ModelStore>().lora(in.text("lora_name")), strengths); });
   if (!result.remark.empty()) context.progress_text(result.remark);
   if (!with_clip) return {value_or_none("MODEL", result.model)};
   return {value_or_none("MODEL", result.model), value_or_none("CLIP", result.clip)};
@@ -87,7 +88,7 @@ NodeDef lora_loader_model_only() {
 
 NodeDef vae_loader() {
   NodeDef node = make_node({"VAELoader", "Load VAE", "loaders"}, {model_choice("vae_name", "vae")}, {"VAE"}, [](NodeContext& context, const Inputs& in) {
-    return NodeResult{Value::of("VAE", context.environment().get<ModelStore>().vae(in.text("vae_name")))};
+    return NodeResult{Value::of("VAE", with_input("vae_name", [&] { return context.environment().get<ModelStore>().vae(in.text("vae_name")); }))};
   });
   watch_file(node, "vae_name", "vae");
   return node;
@@ -99,9 +100,10 @@ NodeDef unet_loader() {
                            {"MODEL"}, [](NodeContext& context, const Inputs& in) {
                              if (in.text("weight_dtype") != "default") {
                                throw Error(ErrorCode::unsupported, "weights are computed in the engine's dtype",
-                                           {{"input", "weight_dtype"}, {"got", in.text("weight_dtype")}, {"allowed", "default"}});
+                                           {{"input", "weight_dtype"}, {"value", in.text("weight_dtype")}, {"allowed", "default"}});
                              }
-                             return NodeResult{Value::of("MODEL", context.environment().get<ModelStore>().diffusion_model(in.text("unet_name")))};
+                             return NodeResult{Value::of(
+                                 "MODEL", with_input("unet_name", [&] { return context.environment().get<ModelStore>().diffusion_model(in.text("unet_name")); }))};
                            });
   watch_file(node, "unet_name", "diffusion_models");
   return node;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/node_def.h"
+#include "veneer/error.h"
 
 namespace veneer::nodes {
 
@@ -34,6 +35,17 @@ inline graph::NodeDef make_node(NodeNames names, std::vector<graph::InputDef> in
   }
   node.run = std::move(run);
   return node;
+}
+
+// Does `work` on what the node's input names; an error gets the input's name unless it has one.
+template <typename Work>
+auto with_input(const char* input, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (!error.find("input").empty()) throw;
+    throw error.with("input", input);
+  }
 }
 
 // An INT in pixels, in steps of `step`.

@@ -50,7 +50,7 @@ InputDef model_input() { return InputDef::socket("model", "MODEL").tip("The mode
 sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const char* seed_name) {
   const ModelValue& model = in.get<ModelValue>("model");
   sampling::SampleRequest request{.model_sampling = *model.model_sampling,
-                                  .network = make_network(model, node.environment().get<ComputeSettings>())};
+                                  .network = make_network(model, node.environment().get<ComputeSettings>(), node.cancel())};
   request.scaling = model.latent_scaling;
   request.positive = in.get<sampling::Conditioning>("positive");
   request.negative = in.get<sampling::Conditioning>("negative");

@@ -16,13 +16,18 @@ using graph::NodeDef;
 using graph::NodeResult;
 using graph::Value;
 
-NodeResult encode_text(NodeContext& node, const Inputs& in) {
+const ClipValue& clip_of(const Inputs& in) {
   if (!in.has("clip")) throw Error(ErrorCode::invalid, "the text encoder is missing: the checkpoint holds none", {{"input", "clip"}});
-  const ClipValue& clip = in.get<ClipValue>("clip");
+  return in.get<ClipValue>("clip");
+}
+
+NodeResult encode_text(NodeContext& node, const Inputs& in) {
+  const ClipValue& clip = clip_of(in);
   ModelStore& store = node.environment().get<ModelStore>();
   const models::ClipKind& kind = clip.network->config().kind;
   const models::PromptTokenizer tokenizer(kind, store.vocabulary());
-  const models::TokenizedPrompt prompt = tokenizer.tokenize(in.text("text"), [&](std::string_view name) { return store.embedding(name, kind); });
+  const models::TokenizedPrompt prompt =
+      with_input("text", [&] { return tokenizer.tokenize(in.text("text"), [&](std::string_view name) { return store.embedding(name, kind); }); });
   // A picture made without an embedding that the prompt names is not the picture that was asked for.
   if (!prompt.warnings.empty()) throw Error(ErrorCode::not_found, "the prompt names an embedding that does not exist", {{"input", "text"}, {"detail", prompt.warnings.front()}});
 
@@ -55,7 +60,7 @@ NodeDef clip_set_last_layer() {
   return make_node({"CLIPSetLastLayer", "CLIP Set Last Layer", "conditioning"},
                    {InputDef::socket("clip", "CLIP"), InputDef::integer("stop_at_clip_layer", -1, -24, -1, 1)}, {"CLIP"},
                    [](NodeContext&, const Inputs& in) {
-                     ClipValue clip = in.get<ClipValue>("clip");
+                     ClipValue clip = clip_of(in);
                      clip.layer = static_cast<int>(in.integer("stop_at_clip_layer"));
                      return NodeResult{Value::of("CLIP", std::move(clip))};
                    });

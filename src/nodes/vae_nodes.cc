@@ -17,10 +17,15 @@ using graph::NodeResult;
 using graph::Value;
 using sampling::Latent;
 
+const VaeValue& vae_of(const Inputs& in) {
+  if (!in.has("vae")) throw Error(ErrorCode::invalid, "the autoencoder is missing: the checkpoint holds none", {{"input", "vae"}});
+  return in.get<VaeValue>("vae");
+}
+
 // One call of an autoencoder: its weights, where it computes, and the check for cancellation between blocks.
 struct VaeCall {
   VaeCall(NodeContext& node, const Inputs& inputs)
-      : value(inputs.get<VaeValue>("vae")),
+      : value(vae_of(inputs)),
         vae(*value.network),
         view(value.patcher.patch_model()),
         context(node.environment().get<ComputeSettings>().context()) {

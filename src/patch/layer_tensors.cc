@@ -32,7 +32,7 @@ std::optional<double> LayerTensors::alpha() {
   const Tensor tensor = take(".alpha");
   if (!tensor.defined()) return std::nullopt;
   const Error bad(ErrorCode::corrupt, "adapter: alpha is not one finite number",
-                  {{"tensor", std::string(prefix_) + ".alpha"}, {"shape", tensor.shape().to_string()}});
+                  {{"name", std::string(prefix_).append(".alpha")}, {"shape", tensor.shape().to_string()}});
   if (tensor.num_elements() != 1) throw bad;
   const double value = to_dtype(tensor, DType::f64).data<double>()[0];
   if (!std::isfinite(value)) throw bad;

@@ -28,7 +28,7 @@ std::optional<std::vector<Step>> steps_of(const Shape& shape, std::span<const Pa
     if (options.compat == PatchCompat::standard) record.value->check(shape);
     Step step;
     step.strength_model = static_cast<float>(record.strength_model);
-    if (record.strength_patch != 0) {
+    if (record.strength_patch != 0 || options.compat == PatchCompat::reference) {
       step.adder = record.value->row_adder(shape, record.strength_patch);
       if (!step.adder) return std::nullopt;
     }

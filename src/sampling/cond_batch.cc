@@ -79,7 +79,8 @@ struct Mean {
   Tensor sum;      // [N, C, h, w]
   Tensor weights;  // [N, h, w]
 
-  explicit Mean(const Shape& latent) : sum(Tensor::zeros(latent, DType::f32)), weights(Tensor::empty(Shape{latent[0], latent[2], latent[3]}, DType::f32)) {
+  explicit Mean(const Shape& latent)
+      : sum(Tensor::zeros(latent, DType::f32)), weights(Tensor::empty(Shape{latent[0], latent[2], latent[3]}, DType::f32)) {
     std::ranges::fill(weights.mutable_floats(), kNothing);
   }
 
@@ -172,7 +173,8 @@ std::vector<Tensor> evaluate_conds(std::span<const std::vector<PreparedCond>* co
     const DenoiseBatch input = make_batch(batch, x, sigma);
     const Tensor denoised = apply(input);
     if (denoised.shape() != input.x.shape() || denoised.dtype() != DType::f32) {
-      throw Error(ErrorCode::invalid, "sample: the network returned another shape", {{"want", input.x.shape().to_string()}, {"got", denoised.shape().to_string()}});
+      throw Error(ErrorCode::invalid, "sample: the network returned another shape",
+                  {{"want", input.x.shape().to_string()}, {"got", denoised.shape().to_string()}});
     }
     for (size_t i = 0; i < batch.size(); ++i) {
       means[static_cast<size_t>(batch[i].list)].add(denoised.slice(static_cast<int64_t>(i) * x.dim(0), x.dim(0)), batch[i]);

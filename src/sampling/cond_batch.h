@@ -19,8 +19,8 @@ struct CondJob {
   Tensor weights;  // [R, box.height, box.width] f32; row n of the batch takes row n % R
 };
 
-// The job of a prompt at `sigma` on latents [N, C, h, w], or none when it does not hold at that noise level. Weights are strength, times the mask; or,
-// for an area without a mask, ramps over min(8, size / 4) elements at the sides that are not at the latent's border.
+// The job of a prompt at `sigma` on latents [N, C, h, w], or none when it does not hold at that noise level. Weights are strength, times the mask;
+// or, for an area without a mask, ramps over min(8, size / 4) elements at the sides that are not at the latent's border.
 std::optional<CondJob> make_job(const PreparedCond& cond, int list, const Shape& latent, float sigma);
 
 // Whether both can be evaluated in one batch: equal crops, tensors and control, and token counts with a small common multiple.

@@ -48,7 +48,8 @@ Tensor with_tokens(const Tensor& from, int64_t tokens) {
 
 Tensor mixed(const Tensor& a, const Tensor& b, double strength) {
   if (a.shape() != b.shape()) {
-    throw Error(ErrorCode::invalid, "conditioning: pooled vectors do not fit together", {{"to", a.shape().to_string()}, {"from", b.shape().to_string()}});
+    throw Error(ErrorCode::invalid, "conditioning: pooled vectors do not fit together",
+                {{"to", a.shape().to_string()}, {"from", b.shape().to_string()}});
   }
   const float weight_a = static_cast<float>(strength);
   const float weight_b = static_cast<float>(1.0 - strength);

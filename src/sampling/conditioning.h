@@ -12,7 +12,8 @@
 
 namespace veneer::sampling {
 
-// Something that steers the network while a prompt is evaluated (a ControlNet with its hint). Sampling only passes it on to the Network that knows it.
+// Something that steers the network while a prompt is evaluated (a ControlNet with its hint). Sampling only passes it on to the Network that knows
+// it.
 class Control {
  public:
   virtual ~Control() = default;
@@ -26,17 +27,17 @@ struct FractionalBox {
 };
 
 struct ConditioningEntry {
-  Tensor context;  // [n, tokens, width]; rows are repeated over the batch
-  Tensor pooled = {};   // [n, P], or undefined
+  Tensor context;                                             // [n, tokens, width]; rows are repeated over the batch
+  Tensor pooled = {};                                         // [n, P], or undefined
   std::optional<std::variant<Box, FractionalBox>> area = {};  // a Box is in latent elements; unset: everywhere
-  double strength = 1.0;            // weight against the other entries of its list
-  Tensor mask = {};                 // [M, H, W] weights, or undefined
-  double mask_strength = 1.0;       // the mask's factor
-  bool set_area_to_bounds = false;  // the area is the box around the mask
-  double start_percent = 0.0;       // of the run; the entry holds from here
-  double end_percent = 1.0;         // to there
-  std::shared_ptr<const Control> control = {};  // or null
-  bool control_apply_to_uncond = false;    // the other list's entries without a control get this one too
+  double strength = 1.0;                                      // weight against the other entries of its list
+  Tensor mask = {};                                           // [M, H, W] weights, or undefined
+  double mask_strength = 1.0;                                 // the mask's factor
+  bool set_area_to_bounds = false;                            // the area is the box around the mask
+  double start_percent = 0.0;                                 // of the run; the entry holds from here
+  double end_percent = 1.0;                                   // to there
+  std::shared_ptr<const Control> control = {};                // or null
+  bool control_apply_to_uncond = false;                       // the other list's entries without a control get this one too
   Tensor extra_channels = {};  // [n, K, h, w] that the network's input gets behind its own (inpainting models), or undefined
 };
 

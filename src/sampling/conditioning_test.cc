@@ -64,13 +64,23 @@ class NamedControl final : public Control {
 TEST(Conditioning, EveryFieldEntersTheFingerprint) {
   const std::vector<std::function<void(ConditioningEntry&)>> changes = {
       [](auto&) {},
-      [](auto& e) { e.context = filled(Shape{1, 3, 2}, 2); },
-      [](auto& e) { e.context = filled(Shape{1, 2, 3}, 1); },
-      [](auto& e) { e.pooled = filled(Shape{1, 1}, 0); },
-      [](auto& e) { e.area = Box{0, 0, 1, 1}; },
+      [](auto& e) {
+        e.context = filled(Shape{1, 3, 2}, 2);
+      },
+      [](auto& e) {
+        e.context = filled(Shape{1, 2, 3}, 1);
+      },
+      [](auto& e) {
+        e.pooled = filled(Shape{1, 1}, 0);
+      },
+      [](auto& e) {
+        e.area = Box{0, 0, 1, 1};
+      },
       [](auto& e) { e.area = FractionalBox{}; },
       [](auto& e) { e.strength = 0.5; },
-      [](auto& e) { e.mask = filled(Shape{1, 1, 1}, 1); },
+      [](auto& e) {
+        e.mask = filled(Shape{1, 1, 1}, 1);
+      },
       [](auto& e) { e.mask_strength = 0.5; },
       [](auto& e) { e.set_area_to_bounds = true; },
       [](auto& e) { e.start_percent = 0.5; },
@@ -78,7 +88,9 @@ TEST(Conditioning, EveryFieldEntersTheFingerprint) {
       [](auto& e) { e.control = std::make_shared<NamedControl>("a"); },
       [](auto& e) { e.control = std::make_shared<NamedControl>("b"); },
       [](auto& e) { e.control_apply_to_uncond = true; },
-      [](auto& e) { e.extra_channels = filled(Shape{1, 1, 1, 1}, 0); },
+      [](auto& e) {
+        e.extra_channels = filled(Shape{1, 1, 1, 1}, 0);
+      },
   };
   std::set<Fingerprint> seen;
   for (const auto& change : changes) {

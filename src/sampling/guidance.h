@@ -21,8 +21,8 @@ struct GuidanceSetup {
 // One per run, used by one thread at a time.
 class CfgDenoiser final : public Denoiser {
  public:
-  // latent: [N, C, h, w], the shape of every x to come. Errors as prepare_conds; also Error(invalid) for a scale that is not finite, an empty positive
-  // list, and later, when the negative list is needed and empty.
+  // latent: [N, C, h, w], the shape of every x to come. Errors as prepare_conds; also Error(invalid) for a scale that is not finite, an empty
+  // positive list, and later, when the negative list is needed and empty.
   CfgDenoiser(GuidanceSetup setup, const Conditioning& positive, const Conditioning& negative, const Shape& latent);
 
   Tensor denoise(const Tensor& x, float sigma) override;

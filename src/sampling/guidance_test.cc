@@ -34,9 +34,7 @@ class Guidance : public ::testing::Test {
 
 auto all_near(float value) { return Each(FloatNear(value, 1e-4F)); }
 
-TEST_F(Guidance, GoesBeyondThePositiveByTheScale) {
-  EXPECT_THAT(values(denoiser(3).denoise(x_, kSigma)), all_near(0.5F + 0.5F * 3));
-}
+TEST_F(Guidance, GoesBeyondThePositiveByTheScale) { EXPECT_THAT(values(denoiser(3).denoise(x_, kSigma)), all_near(0.5F + 0.5F * 3)); }
 
 TEST_F(Guidance, ScaleOneEvaluatesOnlyThePositive) {
   auto d = denoiser(1);

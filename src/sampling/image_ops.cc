@@ -88,7 +88,8 @@ Tensor solid_image(int64_t width, int64_t height, int64_t batch, uint32_t rgb) {
                 {{"width", std::to_string(width)}, {"height", std::to_string(height)}, {"batch", std::to_string(batch)}});
   }
   Tensor out = Tensor::empty(Shape{batch, height, width, 3}, DType::f32);
-  const float colour[3] = {static_cast<float>(rgb >> 16 & 255) / 255.0F, static_cast<float>(rgb >> 8 & 255) / 255.0F, static_cast<float>(rgb & 255) / 255.0F};
+  const float colour[3] = {static_cast<float>(rgb >> 16 & 255) / 255.0F, static_cast<float>(rgb >> 8 & 255) / 255.0F,
+                           static_cast<float>(rgb & 255) / 255.0F};
   for (int64_t i = 0; i < out.num_elements(); i += 3) std::copy_n(colour, 3, out.mutable_data<float>() + i);
   return out;
 }
@@ -111,8 +112,9 @@ Tensor batch_images(const Tensor& first, const Tensor& second) {
 Tensor crop_image(const Tensor& image, const Box& box) {
   const Tensor in = require_image(image);
   if (box.x < 0 || box.y < 0 || box.width < 1 || box.height < 1) {
-    throw Error(ErrorCode::invalid, "image: crop box is empty or starts before the picture",
-                {{"x", std::to_string(box.x)}, {"y", std::to_string(box.y)}, {"width", std::to_string(box.width)}, {"height", std::to_string(box.height)}});
+    throw Error(
+        ErrorCode::invalid, "image: crop box is empty or starts before the picture",
+        {{"x", std::to_string(box.x)}, {"y", std::to_string(box.y)}, {"width", std::to_string(box.width)}, {"height", std::to_string(box.height)}});
   }
   Box inside;
   inside.x = std::min(box.x, in.dim(2) - 1);
@@ -152,7 +154,8 @@ PaddedImage pad_for_outpaint(const Tensor& image, const Feather& border, int64_t
   const bool soft = feathering > 0 && feathering < (h + 1) / 2 && feathering < (w + 1) / 2;
   for (int64_t y = 0; y < h; ++y) {
     for (int64_t x = 0; x < w; ++x) {
-      const int64_t distance = std::min({border.top != 0 ? y : h, border.bottom != 0 ? h - y : h, border.left != 0 ? x : w, border.right != 0 ? w - x : w});
+      const int64_t distance =
+          std::min({border.top != 0 ? y : h, border.bottom != 0 ? h - y : h, border.left != 0 ? x : w, border.right != 0 ? w - x : w});
       const double v = soft && distance < feathering ? ratio_of(feathering - distance, feathering) : 0.0;
       out.mask.mutable_data<float>()[(border.top + y) * width + border.left + x] = static_cast<float>(v * v);
     }

@@ -19,7 +19,8 @@ Latent with_samples(const Latent& latent, Tensor samples) {
 // `second` in the shape of `first`.
 Tensor fitted(const Tensor& second, const Tensor& first) {
   Tensor out = second;
-  if (out.dim(2) != first.dim(2) || out.dim(3) != first.dim(3)) out = resample(out, first.dim(3), first.dim(2), ResampleMethod::bilinear, Crop::center);
+  if (out.dim(2) != first.dim(2) || out.dim(3) != first.dim(3))
+    out = resample(out, first.dim(3), first.dim(2), ResampleMethod::bilinear, Crop::center);
   out = repeat_to_batch(out, first.dim(0));
   if (out.shape() != first.shape()) {
     throw Error(ErrorCode::invalid, "latent: channels differ", {{"first", first.shape().to_string()}, {"second", out.shape().to_string()}});
@@ -63,7 +64,8 @@ Latent resize_latent(const Latent& latent, int64_t width, int64_t height, Resamp
 
 Latent scale_latent(const Latent& latent, double factor, ResampleMethod method) {
   constexpr double kMaxFactor = 1 << 20;
-  if (!(factor > 0) || factor > kMaxFactor) throw Error(ErrorCode::invalid, "latent: scale factor out of range", {{"factor", std::to_string(factor)}});
+  if (!(factor > 0) || factor > kMaxFactor)
+    throw Error(ErrorCode::invalid, "latent: scale factor out of range", {{"factor", std::to_string(factor)}});
   const Tensor samples = require_f32(latent.samples, 4, "latent");
   const int64_t width = round_half_even(static_cast<double>(samples.dim(3)) * factor);
   const int64_t height = round_half_even(static_cast<double>(samples.dim(2)) * factor);
@@ -74,8 +76,9 @@ Latent crop_latent(const Latent& latent, const Box& box) {
   constexpr int64_t kLeast = 8;
   const Tensor samples = require_f32(latent.samples, 4, "latent");
   if (box.x < 0 || box.y < 0 || box.width < 1 || box.height < 1) {
-    throw Error(ErrorCode::invalid, "latent: crop box is empty or starts before the latent",
-                {{"x", std::to_string(box.x)}, {"y", std::to_string(box.y)}, {"width", std::to_string(box.width)}, {"height", std::to_string(box.height)}});
+    throw Error(
+        ErrorCode::invalid, "latent: crop box is empty or starts before the latent",
+        {{"x", std::to_string(box.x)}, {"y", std::to_string(box.y)}, {"width", std::to_string(box.width)}, {"height", std::to_string(box.height)}});
   }
   Box inside;
   inside.x = std::min(box.x, std::max<int64_t>(samples.dim(3) - kLeast, 0));

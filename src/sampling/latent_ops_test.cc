@@ -62,7 +62,8 @@ TEST(LatentOps, InterpolationKeepsLengths) {
 }
 
 TEST(LatentOps, ScalingRefusesFactorsThatAreNone) {
-  for (const double factor : {0.0, -1.0, std::nan(""), HUGE_VAL}) EXPECT_THROW(scale_latent(latent(counting(Shape{1, 1, 2, 2})), factor, ResampleMethod::area), Error);
+  for (const double factor : {0.0, -1.0, std::nan(""), HUGE_VAL})
+    EXPECT_THROW(scale_latent(latent(counting(Shape{1, 1, 2, 2})), factor, ResampleMethod::area), Error);
 }
 
 TEST(LatentBatch, ARowRemembersItsNumber) {

@@ -145,7 +145,8 @@ MaskOperation mask_operation_from_string(std::string_view name) {
   for (const auto& [text, operation] : kOperations) {
     if (text == name) return operation;
   }
-  throw Error(ErrorCode::invalid, "mask: unknown operation", {{"operation", std::string(name)}, {"allowed", "multiply, add, subtract, and, or, xor"}});
+  throw Error(ErrorCode::invalid, "mask: unknown operation",
+              {{"operation", std::string(name)}, {"allowed", "multiply, add, subtract, and, or, xor"}});
 }
 
 Tensor combine_masks(const Tensor& destination, const Tensor& source, int64_t x, int64_t y, MaskOperation operation) {

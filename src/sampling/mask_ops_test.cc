@@ -73,9 +73,7 @@ TEST(MaskOps, CombinesWhereTheSourceLies) {
   EXPECT_THROW(combine_masks(to, from, -1, 0, MaskOperation::add), Error);
 }
 
-TEST(MaskOps, ThresholdIsStrict) {
-  EXPECT_THAT(values(threshold_mask(mask_of(Shape{1, 3}, {0.4F, 0.5F, 0.6F}), 0.5F)), ElementsAre(0, 0, 1));
-}
+TEST(MaskOps, ThresholdIsStrict) { EXPECT_THAT(values(threshold_mask(mask_of(Shape{1, 3}, {0.4F, 0.5F, 0.6F}), 0.5F)), ElementsAre(0, 0, 1)); }
 
 TEST(MaskOps, FindsAColour) {
   const Tensor image = Tensor::from(Shape{1, 1, 2, 3}, std::vector<float>{1, 0, 0, 1, 0, 0.1F});

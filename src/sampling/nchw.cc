@@ -61,7 +61,8 @@ Tensor crop_planes(const Tensor& planes, const Box& box) {
   const int64_t count = height * width == 0 ? 0 : planes.num_elements() / (height * width);
   for (int64_t p = 0; p < count; ++p) {
     for (int64_t y = 0; y < box.height; ++y) {
-      std::copy_n(planes.data<float>() + (p * height + box.y + y) * width + box.x, box.width, out.mutable_data<float>() + (p * box.height + y) * box.width);
+      std::copy_n(planes.data<float>() + (p * height + box.y + y) * width + box.x, box.width,
+                  out.mutable_data<float>() + (p * box.height + y) * box.width);
     }
   }
   return out;
@@ -73,7 +74,8 @@ Tensor repeat_to_batch(const Tensor& tensor, int64_t count) {
   Tensor out = Tensor::empty(tensor.shape().with(0, count), tensor.dtype());
   const size_t row_bytes = tensor.size_bytes() / static_cast<size_t>(tensor.dim(0));
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(out.mutable_bytes() + static_cast<size_t>(i) * row_bytes, tensor.bytes() + static_cast<size_t>(i % tensor.dim(0)) * row_bytes, row_bytes);
+    std::memcpy(out.mutable_bytes() + static_cast<size_t>(i) * row_bytes, tensor.bytes() + static_cast<size_t>(i % tensor.dim(0)) * row_bytes,
+                row_bytes);
   }
   return out;
 }

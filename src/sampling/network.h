@@ -11,12 +11,12 @@ namespace veneer::sampling {
 
 // A batch of B rows: one chunk of B / cond_or_uncond.size() rows for each prompt that is evaluated, each with the same latents or crops of them.
 struct DenoiseBatch {
-  Tensor x;                         // [B, C, h, w] f32, at noise level `sigmas`
-  std::vector<float> sigmas;        // B, all the same
-  Tensor context;                   // [B, tokens, width] f32
-  Tensor pooled;                    // [B, P] f32, or undefined
-  Tensor extra_channels;            // [B, K, h, w] f32, or undefined
-  std::vector<int> cond_or_uncond;  // per chunk: 0 positive, 1 negative
+  Tensor x;                          // [B, C, h, w] f32, at noise level `sigmas`
+  std::vector<float> sigmas;         // B, all the same
+  Tensor context;                    // [B, tokens, width] f32
+  Tensor pooled;                     // [B, P] f32, or undefined
+  Tensor extra_channels;             // [B, K, h, w] f32, or undefined
+  std::vector<int> cond_or_uncond;   // per chunk: 0 positive, 1 negative
   const Control* control = nullptr;  // for all rows; valid for the call
 };
 

@@ -24,15 +24,18 @@ Error area_error(const char* text, const Box& box, const Shape& latent) {
 
 Box checked_area(const Box& box, const Shape& latent) {
   constexpr int64_t kMost = int64_t{1} << 30;
-  if (box.height < 1 || box.width < 1 || box.height > kMost || box.width > kMost) throw area_error("conditioning: area has no usable size", box, latent);
-  if (box.y < 0 || box.x < 0 || box.y >= latent[2] || box.x >= latent[3]) throw area_error("conditioning: area lies outside of the latent", box, latent);
+  if (box.height < 1 || box.width < 1 || box.height > kMost || box.width > kMost)
+    throw area_error("conditioning: area has no usable size", box, latent);
+  if (box.y < 0 || box.x < 0 || box.y >= latent[2] || box.x >= latent[3])
+    throw area_error("conditioning: area lies outside of the latent", box, latent);
   return box;
 }
 
 int64_t part_of(double fraction, int64_t extent) {
   constexpr double kMost = 1e6;
   const double part = fraction * static_cast<double>(extent);
-  if (!(std::abs(part) <= kMost)) throw Error(ErrorCode::invalid, "conditioning: area fraction out of range", {{"fraction", std::to_string(fraction)}});
+  if (!(std::abs(part) <= kMost))
+    throw Error(ErrorCode::invalid, "conditioning: area fraction out of range", {{"fraction", std::to_string(fraction)}});
   return round_half_even(part);
 }
 
@@ -105,7 +108,8 @@ const PreparedCond* smallest_around(const std::vector<PreparedCond>& list, const
     if (!cond.area) {
       if (smallest == nullptr) smallest = &cond;
     } else if (inside(area, *cond.area)) {
-      if (smallest == nullptr || !smallest->area || smallest->area->height * smallest->area->width > cond.area->height * cond.area->width) smallest = &cond;
+      if (smallest == nullptr || !smallest->area || smallest->area->height * smallest->area->width > cond.area->height * cond.area->width)
+        smallest = &cond;
     }
   }
   return smallest;

@@ -11,14 +11,14 @@
 namespace veneer::sampling {
 
 struct PreparedCond {
-  Tensor context;                    // [n, tokens, width] f32
-  Tensor pooled;                     // [n, P] f32, or undefined
-  Tensor extra_channels;             // [n, K, h, w] f32 of the latent's size, or undefined
-  std::optional<Box> area;           // as asked for; may reach over the border
-  Tensor mask;                       // [M, h, w] f32 of the latent's size, or undefined
+  Tensor context;           // [n, tokens, width] f32
+  Tensor pooled;            // [n, P] f32, or undefined
+  Tensor extra_channels;    // [n, K, h, w] f32 of the latent's size, or undefined
+  std::optional<Box> area;  // as asked for; may reach over the border
+  Tensor mask;              // [M, h, w] f32 of the latent's size, or undefined
   float strength = 1;
   float mask_strength = 1;
-  double sigma_start = 0;            // holds while sigma_end <= sigma <= sigma_start
+  double sigma_start = 0;  // holds while sigma_end <= sigma <= sigma_start
   double sigma_end = 0;
   std::shared_ptr<const Control> control;
   bool control_apply_to_uncond = false;
@@ -29,9 +29,9 @@ struct PreparedConds {
   std::vector<PreparedCond> negative;
 };
 
-// latent: [N, C, h, w]. Every area of one list gets a counterpart in the other: the same area, weight, time and control with the prompt of the smallest
-// entry around it. A control of a positive entry with control_apply_to_uncond goes to the negative entries without areas.
-// Throws Error(invalid) for an area that is empty or outside of the latent, a mask with NaN, numbers that are not finite, or tensors of a wrong rank.
+// latent: [N, C, h, w]. Every area of one list gets a counterpart in the other: the same area, weight, time and control with the prompt of the
+// smallest entry around it. A control of a positive entry with control_apply_to_uncond goes to the negative entries without areas. Throws
+// Error(invalid) for an area that is empty or outside of the latent, a mask with NaN, numbers that are not finite, or tensors of a wrong rank.
 PreparedConds prepare_conds(const Conditioning& positive, const Conditioning& negative, const Shape& latent, const ModelSampling& model_sampling);
 
 }  // namespace veneer::sampling

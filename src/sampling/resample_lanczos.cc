@@ -1,4 +1,5 @@
-// Lanczos resampling on 8-bit values with fixed-point weights, as Pillow's Image.resize computes it (its results are what workflows expect to the bit).
+// Lanczos resampling on 8-bit values with fixed-point weights, as Pillow's Image.resize computes it (its results are what workflows expect to the
+// bit).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -131,7 +132,8 @@ void resample_picture(const float* in, float* out, int64_t channels, const Shape
     std::transform(planes[c].begin(), planes[c].end(), planes[alpha].begin(), planes[c].begin(), over_alpha);
   }
   for (size_t c = 0; c < planes.size(); ++c) {
-    std::transform(planes[c].begin(), planes[c].end(), out + static_cast<int64_t>(c) * size, [](uint8_t v) { return static_cast<float>(v) / 255.0F; });
+    std::transform(planes[c].begin(), planes[c].end(), out + static_cast<int64_t>(c) * size,
+                   [](uint8_t v) { return static_cast<float>(v) / 255.0F; });
   }
 }
 
@@ -146,8 +148,8 @@ Tensor resample_lanczos(const Tensor& samples, int64_t width, int64_t height) {
   parallel_for(static_cast<size_t>(samples.dim(0)), 1, [&](size_t begin, size_t end) {
     for (size_t n = begin; n < end; ++n) {
       const int64_t i = static_cast<int64_t>(n);
-      resample_picture(samples.data<float>() + i * samples.shape().num_elements_from(1), out.mutable_data<float>() + i * out.shape().num_elements_from(1),
-                       channels, samples.shape(), out.shape());
+      resample_picture(samples.data<float>() + i * samples.shape().num_elements_from(1),
+                       out.mutable_data<float>() + i * out.shape().num_elements_from(1), channels, samples.shape(), out.shape());
     }
   });
   return out;

@@ -8,8 +8,8 @@
 
 namespace veneer::sampling::detail {
 
-// A target element lies `t` of the way from source element `low` to `high`. Worked out in f32 with one rounding (a fused multiply-add), as torch does:
-// bislerp jumps where they round differently.
+// A target element lies `t` of the way from source element `low` to `high`. Worked out in f32 with one rounding (a fused multiply-add), as torch
+// does: bislerp jumps where they round differently.
 struct LinearPosition {
   int64_t low = 0, high = 0;
   float t = 0;

@@ -41,7 +41,8 @@ Tensor starting_noise(const SampleRequest& request, const Shape& shape) {
   if (!request.noise.defined()) return prepare_noise(shape, request.seed, request.latent.batch_index);
   Tensor noise = require_f32(request.noise, 4, "noise");
   if (noise.shape() != shape) {
-    throw Error(ErrorCode::invalid, "sample: noise and latent differ in shape", {{"noise", noise.shape().to_string()}, {"latent", shape.to_string()}});
+    throw Error(ErrorCode::invalid, "sample: noise and latent differ in shape",
+                {{"noise", noise.shape().to_string()}, {"latent", shape.to_string()}});
   }
   return noise;
 }

@@ -45,9 +45,9 @@ struct SampleRequest {
   int last_step = -1;   // -1: to the last
   bool force_full_denoise = false;
 
-  bool disable_noise = false;          // starts from the latent as it is, which is taken to be noisy already
-  Tensor noise = {};                   // the starting noise, of the latent's shape; undefined: prepare_noise with seed and batch_index
-  NoiseSource* step_noise = nullptr;   // the sampler's own noise; null: by the sampler's kind from the seed
+  bool disable_noise = false;         // starts from the latent as it is, which is taken to be noisy already
+  Tensor noise = {};                  // the starting noise, of the latent's shape; undefined: prepare_noise with seed and batch_index
+  NoiseSource* step_noise = nullptr;  // the sampler's own noise; null: by the sampler's kind from the seed
 
   StepCallback callback = {};  // gets tensors in the network's scaling
   CancelToken cancel = {};

@@ -8,7 +8,8 @@
 
 namespace veneer::goldens {
 
-// Names are the case's input tensors. Calls: Combine, Average, Concat, ZeroOut, SetArea (latent elements), SetAreaPercentage, SetAreaStrength, SetMask
+// Names are the case's input tensors. Calls: Combine, Average, Concat, ZeroOut, SetArea (latent elements), SetAreaPercentage, SetAreaStrength,
+// SetMask
 // ("1-name" inverts a mask; then "s=..", and "default" or "mask bounds"), SetTimestepRange. Throws Error(unsupported) for anything else.
 sampling::Conditioning parse_conditioning(const Case& golden, std::string_view text);
 

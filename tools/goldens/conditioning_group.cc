@@ -57,10 +57,11 @@ GuidanceOptions options_of(const Case& golden) {
                                 }});
   } else if (kind == "pre_cfg") {
     const float divisor = number_in(note, R"(\(uncond \+ cond\)/([0-9.]+))");
-    options.pre_cfg.push_back({{}, [divisor](const GuidanceCall& call) {
-                                 const auto& [cond, uncond] = call.predictions;
-                                 return sampling::Predictions{cond, combined(uncond, cond, [divisor](float u, float c) { return (u + c) / divisor; })};
-                               }});
+    options.pre_cfg.push_back(
+        {{}, [divisor](const GuidanceCall& call) {
+           const auto& [cond, uncond] = call.predictions;
+           return sampling::Predictions{cond, combined(uncond, cond, [divisor](float u, float c) { return (u + c) / divisor; })};
+         }});
   } else if (kind == "unet_wrapper") {
     const float factor = number_in(note, R"(input\*([0-9.]+))");
     options.unet_wrapper = {{}, [factor](const GuidanceOptions::Apply& apply, const sampling::DenoiseBatch& batch) {

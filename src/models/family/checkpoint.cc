@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "models/family/diffusers_vae.h"
 #include "veneer/error.h"
 
 namespace veneer::models {
@@ -56,7 +57,7 @@ LoadedUnet make_unet(const FamilyDef& family, const WeightMap& tensors, std::str
 }
 
 LoadedVae make_vae(const WeightMap& tensors, std::string_view prefix, const std::string& source) {
-  const WeightMap weights = renamed(tensors, prefix, "");
+  const WeightMap weights = is_diffusers_vae(tensors, prefix) ? with_original_vae_names(tensors, prefix) : renamed(tensors, prefix, "");
   LoadedVae out;
   out.network = std::make_shared<const Vae>(infer_vae_config(weights, source));
   out.base = make_base("vae", out.network->architecture(), weights, kVaeStems, source);
@@ -143,7 +144,7 @@ LoadedClip load_clip(const WeightMap& tensors, const std::string& source, const 
 
 LoadedVae load_vae(const WeightMap& tensors, const std::string& source) {
   static constexpr std::array<std::string_view, 3> kPrefixes = {"first_stage_model.", "vae.", ""};
-  const std::string_view* prefix = first_holding(kPrefixes, tensors, "decoder.mid.");
+  const std::string_view* prefix = first_holding(kPrefixes, tensors, "decoder.mid");
   if (prefix == nullptr) fail_not_a("an autoencoder", tensors, source);
   return make_vae(tensors, *prefix, source);
 }

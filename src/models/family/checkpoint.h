@@ -57,7 +57,8 @@ LoadedUnet load_unet(const std::filesystem::path& path);
 LoadedClip load_clip(const WeightMap& tensors, const std::string& source, const ClipKind& kind = sd1_clip_l());
 LoadedClip load_clip(const std::filesystem::path& path, const ClipKind& kind = sd1_clip_l());
 
-// An autoencoder alone or the one of a checkpoint: keys "first_stage_model.", "vae." or bare.
+// An autoencoder alone or the one of a checkpoint: keys "first_stage_model.", "vae." or bare, in the original layout or
+// in that of the diffusers library.
 LoadedVae load_vae(const WeightMap& tensors, const std::string& source);
 LoadedVae load_vae(const std::filesystem::path& path);
 

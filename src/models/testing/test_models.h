@@ -9,7 +9,6 @@
 #include "models/family/random_model.h"
 #include "models/unet/unet.h"
 #include "models/vae/vae.h"
-#include "residency/resident_set.h"
 #include "variant/model_patcher.h"
 
 namespace veneer::models::testing {

@@ -85,7 +85,10 @@ class Forward {
   }
 
  private:
-  void enter(const char* block, size_t index) { run_.call.position = {block, static_cast<int>(index), 0}; }
+  void enter(const char* block, size_t index) {
+    if (extras_.checkpoint) extras_.checkpoint();
+    run_.call.position = {block, static_cast<int>(index), 0};
+  }
 
   void observe(const Tensor& h) const {
     if (extras_.observe) extras_.observe("block_" + run_.call.position.block + "_" + std::to_string(run_.call.position.block_index), h);

@@ -29,6 +29,8 @@ struct UnetCallExtras {
   std::vector<float> sigmas;
   // Vector conditioning [N, adm_channels] f32; required exactly when the model has a label embedding.
   Tensor y;
+  // Called before each block; may throw (Error(cancelled)) to end the call.
+  std::function<void()> checkpoint;
   // Called with the result of each block, [N, h, w, C] in the context's dtype, before control signals and block patches: "block_input_0", ...,
   // "block_middle_0", "block_output_0", ...
   std::function<void(const std::string& name, const Tensor& nhwc)> observe;

@@ -196,6 +196,16 @@ TEST_F(UnetTest, ReportsEveryBlockInOrder) {
                                            "block_output_1", "block_output_2", "block_output_3"));
 }
 
+TEST_F(UnetTest, ACheckpointMayEndTheCall) {
+  UnetCallExtras extras;
+  int calls = 0;
+  extras.checkpoint = [&] {
+    if (++calls == 3) throw Error(ErrorCode::cancelled, "the job was cancelled");
+  };
+  EXPECT_EQ(failure(extras).code(), ErrorCode::cancelled);
+  EXPECT_EQ(calls, 3);
+}
+
 TEST_F(UnetTest, NamesBothWidthsWhenTheTextDoesNotFit) {
   text = random_tensor(Shape({2, 7, 16}), 2);
   const Error error = failure();

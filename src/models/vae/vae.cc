@@ -122,6 +122,11 @@ std::string describe(const Tensor& tensor) {
   return tensor.defined() ? std::string(to_string(tensor.dtype())) + " " + tensor.shape().to_string() : "nothing";
 }
 
+void check_view(const variant::ModelView& view, const Architecture& architecture) {
+  if (view.base().modules().size() == architecture.table.modules().size()) return;
+  throw Error(ErrorCode::internal, "vae: the view is of another model", {{"model", view.base().source_name()}});
+}
+
 // Channels [0, 3) of pixels in 0..1 to -1..1.
 Tensor centred(const Tensor& image) {
   Tensor out = Tensor::empty(image.shape().with(3, 3), DType::f32);
@@ -156,6 +161,7 @@ void Vae::check_latent(const Tensor& latent) const {
 
 Tensor Vae::encode_element(variant::ModelView& view, compute::Context& context, const Tensor& image, const VaeCallExtras& extras) const {
   check_image(image);
+  check_view(view, structure_.architecture);
   Tensor h = Half(view, context, extras, "encoder.").encode(structure_.encoder, compute::to_compute(context, centred(image)));
   if (structure_.quant) h = view.conv2d(context, *structure_.quant, h);
   return compute::to_f32(context, h);
@@ -163,6 +169,7 @@ Tensor Vae::encode_element(variant::ModelView& view, compute::Context& context, 
 
 Tensor Vae::decode_element(variant::ModelView& view, compute::Context& context, const Tensor& latent, const VaeCallExtras& extras) const {
   check_latent(latent);
+  check_view(view, structure_.architecture);
   Tensor h = compute::to_nhwc(context, latent);
   if (structure_.post_quant) h = view.conv2d(context, *structure_.post_quant, h);
   return compute::to_f32(context, Half(view, context, extras, "decoder.").decode(structure_.decoder, std::move(h)));

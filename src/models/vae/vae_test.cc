@@ -195,6 +195,14 @@ TEST_F(VaeTest, RefusesTensorsThatDoNotFit) {
   }
 }
 
+TEST_F(VaeTest, RefusesAViewOfAnotherModel) {
+  ArchitectureBuilder builder("");
+  builder.norm("a", 8);
+  const Architecture architecture = builder.finish();
+  view = testing::variant_of(testing::base_of(architecture, testing::test_weights(architecture, 1))).patch_model();
+  EXPECT_EQ(failure([&] { vae.decode(*view, context, random_tensor(Shape({1, 4, 3, 5}), 1)); }).code(), ErrorCode::internal);
+}
+
 TEST(Posterior, ClampsTheLogVariance) {
   const Posterior posterior = posterior_of(Tensor::from(Shape({1, 4, 1, 1}), std::vector<float>{1, 2, -100, 100}));
   EXPECT_EQ(posterior.mean.floats()[1], 2);

@@ -19,7 +19,7 @@ struct FileKind {
   PatchValuePtr (*parse)(LayerTensors& layer);
 };
 
-// Add a kind: one file in this folder, one declaration and one line in kinds.cc. When a layer holds several kinds, the last one counts.
+// Add a kind: one file in this folder, one declaration and one line in file_kinds.cc. When a layer holds several kinds, the last one counts.
 std::span<const FileKind> file_kinds();
 
 // Suffixes that belong to several kinds.

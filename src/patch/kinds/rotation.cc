@@ -16,6 +16,7 @@ void check_rescale(const Tensor& rescale, const Shape& weight) {
 
 void apply_rescale(WorkingWeight& rows, const Tensor& rescale) {
   if (!rescale.defined()) return;
+  check_rescale(rescale, rows.shape());
   const Tensor factors = rows.load(rescale);
   Tensor values = rows.values();
   const int64_t size = values.shape().num_elements_from(1);
