@@ -105,7 +105,11 @@ void linear(benchmark::State& state) {
   for (auto _ : state) (void)layer->forward(context, x, {compute::Activation::none, &residual});
   count_flops(state, 2.0 * static_cast<double>(rows * in * out));
 }
-BENCHMARK(linear)->UseRealTime()->ArgsProduct({{8192}, {320}, {320, 2560}, {0, 1}})->ArgsProduct({{512}, {1280}, {1280, 10240}, {0, 1}})->ArgsProduct({{2}, {1280}, {320}, {0, 1}});
+BENCHMARK(linear)
+    ->UseRealTime()
+    ->ArgsProduct({{8192}, {320}, {320, 2560}, {0, 1}})
+    ->ArgsProduct({{512}, {1280}, {1280, 10240}, {0, 1}})
+    ->ArgsProduct({{2}, {1280}, {320}, {0, 1}});
 
 void convolution(benchmark::State& state) {
   const int64_t side = state.range(0), in = state.range(1), out = state.range(2);

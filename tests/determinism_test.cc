@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "base/parallel.h"
 #include "formats/safetensors.h"
 #include "formats/testing/temp_directory.h"
+#include "support/read_json.h"
 #include "support/test_paths.h"
+#include "support/workflow_runner.h"
 #include "veneer/engine.h"
 
 namespace veneer::testing {
@@ -34,13 +39,12 @@ TextToImage with_lora(TextToImage request, const std::string& name, double stren
 
 class Determinism : public ::testing::Test {
  protected:
-  EngineOptions options(int threads = 0) const {
+  EngineOptions options() const {
     EngineOptions out;
     out.model_folders = {(folder_.path() / "models").string(), demo_models().string()};
     out.output_folder = (folder_.path() / "output").string();
     out.temp_folder = (folder_.path() / "temp").string();
     out.dtype = "f32";
-    out.threads = threads;
     return out;
   }
 
@@ -141,16 +145,21 @@ TEST_F(Determinism, AStrengthOfZeroIsTheBase) {
 }
 
 TEST_F(Determinism, ThreadCountsGiveTheSameBits) {
-  TextToImage request = small_request();
-  request.width = 128;
-  request.height = 128;
-  std::vector<std::vector<uint8_t>> pictures;
+  std::vector<Tensor> latents;
+  std::vector<std::string> pictures;
   for (const int threads : {1, 2, 3}) {
-    Engine engine(options(threads));
-    pictures.push_back(draw(engine, request));
+    set_num_threads(threads);
+    const fs::path out = folder_.path() / std::to_string(threads);
+    WorkflowRunner runner(demo_models(), {out, out, out}, DType::f32);
+    const WorkflowRun run = runner.run(read_json(source_folder() / "tests/goldens/pictures/lora_stack.json"));
+    latents.push_back(run.latents.at(0));
+    pictures.push_back(formats::read_whole(run.pictures.at(0)));
   }
-  EXPECT_EQ(pictures[0], pictures[1]);
-  EXPECT_EQ(pictures[0], pictures[2]);
+  set_num_threads(0);
+  for (size_t i = 1; i < latents.size(); ++i) {
+    EXPECT_EQ(std::memcmp(latents[i].bytes(), latents[0].bytes(), latents[0].size_bytes()), 0);
+    EXPECT_EQ(pictures[i], pictures[0]);
+  }
 }
 
 TEST_F(Determinism, ASeedAbove2To53SurvivesThePicture) {

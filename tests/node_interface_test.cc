@@ -29,7 +29,9 @@ Json plain_input(const std::string& name, Json type, Json options, bool from_fil
   return Json::array({name, std::move(type), canonical(options)});
 }
 
-bool lists_files(const graph::NodeDef& def, const std::string& input) { return def.input(input) != nullptr && def.input(input)->options_from != nullptr; }
+bool lists_files(const graph::NodeDef& def, const std::string& input) {
+  return def.input(input) != nullptr && def.input(input)->options_from != nullptr;
+}
 
 // {section: [[name, type, options], ...]} of a description as it goes over the wire.
 Json inputs_on_wire(const graph::NodeDef& def, const Json& info) {
@@ -86,7 +88,8 @@ class NodeInterface : public ::testing::Test {
 TEST_F(NodeInterface, EveryClassIsAsTheReferenceDescribesIt) {
   VENEER_NEEDS_SHARED("api/nodes.json");
   int compared = 0;
-  for (const Json& entry : read_json(shared_folder() / "api/nodes.json").at("nodes")) {
+  const Json reference = read_json(shared_folder() / "api/nodes.json");
+  for (const Json& entry : reference.at("nodes")) {
     const graph::NodeDef* def = runner_.registry().find(entry.at("class").get<std::string>());
     if (def == nullptr) continue;
     SCOPED_TRACE(def->class_type);
@@ -134,13 +137,46 @@ TEST_F(NodeInterface, DescriptionsAreThoseThatTheReferenceSent) {
 }
 
 TEST_F(NodeInterface, TheNodesOfTheFirstReleaseAreThere) {
-  for (const char* name :
-       {"CheckpointLoaderSimple", "LoraLoader", "LoraLoaderModelOnly", "CLIPTextEncode", "CLIPSetLastLayer", "VAELoader", "VAEEncode", "VAEDecode",
-        "VAEDecodeTiled", "VAEEncodeTiled", "VAEEncodeForInpaint", "EmptyLatentImage", "LatentUpscale", "LatentUpscaleBy", "LatentComposite",
-        "SetLatentNoiseMask", "KSampler", "KSamplerAdvanced", "LoadImage", "LoadImageMask", "SaveImage", "PreviewImage", "ImageScale", "ImageScaleBy",
-        "ImageInvert", "EmptyImage", "ImageBatch", "ConditioningCombine", "ConditioningAverage", "ConditioningConcat", "ConditioningSetArea",
-        "ConditioningSetAreaPercentage", "ConditioningSetMask", "ConditioningSetTimestepRange", "ConditioningZeroOut", "PrimitiveInt", "PrimitiveFloat",
-        "PrimitiveString", "PrimitiveStringMultiline", "PrimitiveBoolean"}) {
+  for (const char* name : {"CheckpointLoaderSimple",
+                           "LoraLoader",
+                           "LoraLoaderModelOnly",
+                           "CLIPTextEncode",
+                           "CLIPSetLastLayer",
+                           "VAELoader",
+                           "VAEEncode",
+                           "VAEDecode",
+                           "VAEDecodeTiled",
+                           "VAEEncodeTiled",
+                           "VAEEncodeForInpaint",
+                           "EmptyLatentImage",
+                           "LatentUpscale",
+                           "LatentUpscaleBy",
+                           "LatentComposite",
+                           "SetLatentNoiseMask",
+                           "KSampler",
+                           "KSamplerAdvanced",
+                           "LoadImage",
+                           "LoadImageMask",
+                           "SaveImage",
+                           "PreviewImage",
+                           "ImageScale",
+                           "ImageScaleBy",
+                           "ImageInvert",
+                           "EmptyImage",
+                           "ImageBatch",
+                           "ConditioningCombine",
+                           "ConditioningAverage",
+                           "ConditioningConcat",
+                           "ConditioningSetArea",
+                           "ConditioningSetAreaPercentage",
+                           "ConditioningSetMask",
+                           "ConditioningSetTimestepRange",
+                           "ConditioningZeroOut",
+                           "PrimitiveInt",
+                           "PrimitiveFloat",
+                           "PrimitiveString",
+                           "PrimitiveStringMultiline",
+                           "PrimitiveBoolean"}) {
     EXPECT_NE(runner_.registry().find(name), nullptr) << name;
   }
 }

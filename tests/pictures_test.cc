@@ -1,4 +1,5 @@
-// Whole pictures against those of the reference implementation. A folder of references holds, per NAME: NAME.json (a workflow), NAME_0.png, NAME_1.png,
+// Whole pictures against those of the reference implementation. A folder of references holds, per NAME: NAME.json (a workflow), NAME_0.png,
+// NAME_1.png,
 // ... (its pictures in the order they are saved) and NAME.safetensors (latent_0, ...: what each sampler node gave, in the order of the file).
 #include <gtest/gtest.h>
 

@@ -7,7 +7,8 @@
 
 namespace veneer::cli {
 
-// Adds a sub-command to `app`. The returned function runs it and gives the exit code; it is called only if the sub-command was chosen and may throw Error.
+// Adds a sub-command to `app`. The returned function runs it and gives the exit code; it is called only if the sub-command was chosen and may throw
+// Error.
 struct Command {
   CLI::App* app = nullptr;
   std::function<int()> run;

@@ -20,7 +20,8 @@ extern "C" void note_interrupt(int signal) {
 nlohmann::ordered_json to_json(const JobResult& result, double seconds) {
   nlohmann::ordered_json images = nlohmann::ordered_json::array();
   for (const SavedImage& image : result.images) {
-    images.push_back({{"node", image.node}, {"path", image.path}, {"filename", image.filename}, {"subfolder", image.subfolder}, {"type", image.type}});
+    images.push_back(
+        {{"node", image.node}, {"path", image.path}, {"filename", image.filename}, {"subfolder", image.subfolder}, {"type", image.type}});
   }
   nlohmann::ordered_json out = {{"images", std::move(images)}, {"reports", result.reports}};
   out["outputs"] = nlohmann::ordered_json::parse(result.outputs_json);
@@ -51,7 +52,7 @@ int run_job(const EngineFlags& flags, JobOptions options, const std::function<Jo
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   bar.finish();
   if (flags.json) {
-    std::printf("%s\n", to_json(result, seconds).dump(2).c_str());
+    std::printf("%s\n", to_json(result, seconds).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else {
     print_text(result, seconds);
   }

@@ -21,7 +21,8 @@ int report(const veneer::Error& error, bool json, int exit_code) {
   if (json) {
     nlohmann::ordered_json context = nlohmann::ordered_json::object();
     for (const auto& [key, value] : error.context()) context[key] = value;
-    const nlohmann::ordered_json out = {{"error", {{"code", veneer::to_string(error.code())}, {"message", error.text()}, {"context", std::move(context)}}}};
+    const nlohmann::ordered_json out = {
+        {"error", {{"code", veneer::to_string(error.code())}, {"message", error.text()}, {"context", std::move(context)}}}};
     std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else {
     std::fprintf(stderr, "error: %s\n", error.text().c_str());
@@ -68,7 +69,8 @@ int main(int argc, char** argv) {
   app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(1);
   app.footer("example: veneer run workflows/txt2img.json --models models/demo");
-  const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app), veneer::cli::add_txt2img_command(app), veneer::cli::add_nodes_command(app)};
+  const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app), veneer::cli::add_txt2img_command(app),
+                                           veneer::cli::add_nodes_command(app)};
 
   const std::span<char* const> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) { return std::string_view(argument) == "--json"; });

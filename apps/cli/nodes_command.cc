@@ -21,8 +21,8 @@ nlohmann::ordered_json to_json(const NodeInfo& node) {
   }
   nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
   for (const auto& [name, type] : node.outputs) outputs.push_back({{"name", name}, {"type", type}});
-  return {{"class_type", node.class_type}, {"display_name", node.display_name}, {"category", node.category}, {"description", node.description},
-          {"inputs", std::move(inputs)},   {"outputs", std::move(outputs)}};
+  return {{"class_type", node.class_type},   {"display_name", node.display_name}, {"category", node.category},
+          {"description", node.description}, {"inputs", std::move(inputs)},       {"outputs", std::move(outputs)}};
 }
 
 constexpr size_t kLineWidth = 110;
@@ -74,7 +74,7 @@ int print_nodes(const NodesOptions& options) {
   if (options.flags.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
     for (const NodeInfo& node : nodes) out.push_back(to_json(node));
-    std::printf("%s\n", out.dump(2).c_str());
+    std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else if (!options.class_type.empty()) {
     print_one(nodes.front());
   } else {

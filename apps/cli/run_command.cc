@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -20,6 +21,7 @@ struct RunOptions {
 
 std::string read_all(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (std::filesystem::is_directory(path)) throw Error(ErrorCode::invalid, "the workflow is a folder, not a file", {{"file", path}});
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::not_found, "cannot open the workflow", {{"file", path}});
   std::string text(std::istreambuf_iterator<char>(in), {});

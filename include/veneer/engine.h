@@ -32,9 +32,9 @@ struct EngineOptions {
 
 struct InputInfo {
   std::string name;
-  std::string type;       // "INT", "MODEL", ...; choices are "COMBO"
+  std::string type;  // "INT", "MODEL", ...; choices are "COMBO"
   bool required = true;
-  std::string detail;     // default, range or choices, for people
+  std::string detail;  // default, range or choices, for people
 };
 
 struct NodeInfo {
@@ -74,7 +74,7 @@ class Engine {
 
   // Runs a workflow in ComfyUI's API format: the JSON text itself, {"prompt": {...}, "extra_data": {...}}, or the bytes of a PNG that carries one.
   // Loaded models and the outputs of nodes are kept for the next run. Throws Error: what breaks a rule before the run names node, input, value and
-  // allowed values; a failure during the run names node and class. One call at a time.
+  // allowed values, or the output folder that cannot be written; a failure during the run names node and class. One call at a time.
   JobResult run_workflow(std::string_view workflow, const JobOptions& options = {});
 
   // The same on a workflow built from the request.

@@ -29,31 +29,31 @@ struct ProgressEvent {
 
 struct JobOptions {
   // Values that replace a node's inputs before the run: ("3.steps", "30"). The value is read as JSON where it is JSON, else as text.
-  std::vector<std::pair<std::string, std::string>> set;
+  std::vector<std::pair<std::string, std::string>> set = {};
   // Replaces every input named "seed" or "noise_seed" that is not linked.
-  std::optional<uint64_t> seed;
-  std::function<void(const ProgressEvent&)> on_progress;
+  std::optional<uint64_t> seed = {};
+  std::function<void(const ProgressEvent&)> on_progress = {};
   // Asked some thirty times a second from a thread of its own while the job runs; true ends the job with Error(cancelled), within the block of the
   // network that is being computed. No file is left half written.
-  std::function<bool()> cancelled;
+  std::function<bool()> cancelled = {};
   // Whether JobResult::images carries the pixels of saved pictures too.
   bool keep_pixels = false;
 };
 
 // A picture that a node saved.
 struct SavedImage {
-  std::string node;       // id of the node that saved it
-  std::string path;       // of the file
-  std::string filename;   // name, sub-folder and type as ComfyUI's clients know them
+  std::string node;      // id of the node that saved it
+  std::string path;      // of the file
+  std::string filename;  // name, sub-folder and type as ComfyUI's clients know them
   std::string subfolder;
-  std::string type;       // "output" or "temp"
-  Image pixels;           // empty unless keep_pixels
+  std::string type;  // "output" or "temp"
+  Image pixels;      // empty unless keep_pixels
 };
 
 struct JobResult {
-  std::vector<SavedImage> images;  // in the order they were saved
+  std::vector<SavedImage> images;    // in the order they were saved
   std::vector<std::string> reports;  // what a caller may want to weigh: adapter keys that matched nothing, ...
-  std::string outputs_json;  // per output node, the record that ComfyUI keeps in its history
+  std::string outputs_json;          // per output node, the record that ComfyUI keeps in its history
   int nodes_run = 0;
   int nodes_cached = 0;
 };

@@ -21,9 +21,10 @@ namespace {
 using onednn::Desc;
 using onednn::Tag;
 
-// A tile of 128 x 512 scores is 256 KB: it stays in a second-level cache.
-constexpr int64_t kQueryBlock = 128;
+// A tile of 128 x 512 scores is 256 KB: it stays in a second-level cache. With few keys more queries fit, and fewer calls are made.
+constexpr int64_t kTileScores = 65536;
 constexpr int64_t kKeyBlock = 512;
+constexpr int64_t kMostQueries = 512;
 
 size_t as_size(int64_t value) { return static_cast<size_t>(value); }
 size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -52,9 +53,9 @@ struct Plan {
 
 std::shared_ptr<const Plan> make_plan(const PlanKey& key) {
   auto plan = std::make_shared<Plan>();
-  plan->query_block = block_of(key.queries, kQueryBlock, 1);
   plan->key_block = block_of(key.keys, kKeyBlock, 16);
-  plan->tile_stride = round_up(as_size(plan->key_block), 32);
+  plan->query_block = block_of(key.queries, std::min(kMostQueries, kTileScores / plan->key_block), 1);
+  plan->tile_stride = round_up(as_size(plan->key_block), 2 * kSoftmaxUnit);
   const int64_t m = plan->query_block, k = plan->key_block, d = key.head_dim, tile = static_cast<int64_t>(plan->tile_stride);
   const auto type = onednn::data_type(key.dtype), f32 = dnnl::memory::data_type::f32;
   const Desc queries({m, d}, type, dnnl::memory::dims{key.q_stride, 1});
@@ -94,8 +95,8 @@ namespace {
 // One call.
 class Run {
  public:
-  Run(Context& context, const Plan& plan, const AttentionOperand& q, const AttentionOperand& k, const AttentionOperand& v, const AttentionShape& shape,
-      Tensor& y)
+  Run(Context& context, const Plan& plan, const AttentionOperand& q, const AttentionOperand& k, const AttentionOperand& v,
+      const AttentionShape& shape, Tensor& y)
       : context_(context), plan_(plan), q_(q), k_(k), v_(v), shape_(shape), y_(y), unit_(size_of(context.dtype)) {
     key_blocks_ = (k.tensor.dim(1) + plan.key_block - 1) / plan.key_block;
     query_blocks_ = (q.tensor.dim(1) + plan.query_block - 1) / plan.query_block;
@@ -132,7 +133,8 @@ class Run {
     const size_t scores = round_up(rows * plan_.tile_stride * sizeof(float), 64), gathered = round_up(rows * d * sizeof(float), 64);
     const size_t sums = round_up(rows * sizeof(float), 64), weights = context_.dtype == DType::bf16 ? round_up(rows * plan_.tile_stride * 2, 64) : 0;
     Tile tile;
-    tile.block = context_.scratch.allocate(scores + gathered + 2 * sums + weights + std::max(plan_.scores.scratchpad_bytes, plan_.weigh.scratchpad_bytes));
+    tile.block =
+        context_.scratch.allocate(scores + gathered + 2 * sums + weights + std::max(plan_.scores.scratchpad_bytes, plan_.weigh.scratchpad_bytes));
     std::byte* next = tile.block.get();
     const auto take = [&](size_t bytes) { return std::exchange(next, next + bytes); };
     tile.softmax.rows = rows;
@@ -239,8 +241,7 @@ Tensor attention(Context& context, const AttentionOperand& q, const AttentionOpe
   if (y.num_elements() == 0) return y;
   check_that(keys > 0, "attention", "there is no key", k.tensor.shape());
   if (!context.attention_plans) context.attention_plans = std::make_shared<AttentionPlans>();
-  const auto plan =
-      context.attention_plans->get({queries, keys, shape.head_dim, q.tensor.dim(2), k.tensor.dim(2), v.tensor.dim(2), context.dtype});
+  const auto plan = context.attention_plans->get({queries, keys, shape.head_dim, q.tensor.dim(2), k.tensor.dim(2), v.tensor.dim(2), context.dtype});
   Run(context, *plan, q, k, v, shape, y).run();
   return y;
 }

@@ -32,7 +32,8 @@ TEST(BlockCache, BlocksInUseAreNotHandedOutTwice) {
 
 TEST(BlockCache, BlocksAreLargeEnoughAndAligned) {
   BlockCache cache;
-  for (const size_t size : {size_t{1}, size_t{63}, size_t{257}, size_t{4097}, size_t{1 << 20}, (size_t{2} << 20) - 1, size_t{2} << 20, size_t{5} << 20}) {
+  for (const size_t size :
+       {size_t{1}, size_t{63}, size_t{257}, size_t{4097}, size_t{1 << 20}, (size_t{2} << 20) - 1, size_t{2} << 20, size_t{5} << 20}) {
     const auto block = cache.allocate(size);
     std::memset(block.get(), 1, size);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(block.get()) % (size >= (size_t{2} << 20) ? size_t{2} << 20 : 64), 0U) << size;

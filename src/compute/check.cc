@@ -19,7 +19,8 @@ void check_activation(const Context& context, const Tensor& x, std::string_view 
   }
   if (!x.defined() || x.rank() < 1) throw invalid(op, "an input is missing or has no dimension", {});
   if (x.dtype() != context.dtype) {
-    throw invalid(op, "an input is not of the context's dtype", {{"want", std::string(to_string(context.dtype))}, {"got", std::string(to_string(x.dtype()))}});
+    throw invalid(op, "an input is not of the context's dtype",
+                  {{"want", std::string(to_string(context.dtype))}, {"got", std::string(to_string(x.dtype()))}});
   }
   if (!x.aligned()) throw invalid(op, "an input is not aligned", {{"shape", x.shape().to_string()}});
 }

@@ -51,7 +51,8 @@ class OneDnnConv2d final : public Conv2d {
 
     const ConvKey key{x.dim(0), x.dim(1), x.dim(2), {epilogue.activation, epilogue.residual != nullptr}, onednn::thread_count()};
     const auto ready = layer_.ready(key, [&](const Desc& weights) { return compile(key, shape, weights); });
-    const Tensor columns = onednn::is_matrix(ready.operation->src) ? im2col(context, x, kernel_height_, kernel_width_, geometry_, shape[1], shape[2]) : x;
+    const Tensor columns =
+        onednn::is_matrix(ready.operation->src) ? im2col(context, x, kernel_height_, kernel_width_, geometry_, shape[1], shape[2]) : x;
     onednn::Arguments arguments{columns.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
     if (ready.operation->residual_fused) arguments.residual = epilogue.residual->bytes();
     onednn::execute(*ready.operation, arguments, context.scratch);
@@ -67,10 +68,13 @@ class OneDnnConv2d final : public Conv2d {
   Shape result_shape(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
       throw Error(ErrorCode::invalid, "convolution: dtypes differ",
-                  {{"weights", std::string(to_string(dtype_))}, {"context", std::string(to_string(context.dtype))}, {"input", std::string(to_string(x.dtype()))}});
+                  {{"weights", std::string(to_string(dtype_))},
+                   {"context", std::string(to_string(context.dtype))},
+                   {"input", std::string(to_string(x.dtype()))}});
     }
     if (x.rank() != 4 || x.dim(3) != in_) {
-      throw Error(ErrorCode::invalid, "convolution: input does not fit the weight", {{"want", "[N, H, W, " + std::to_string(in_) + "]"}, {"got", x.shape().to_string()}});
+      throw Error(ErrorCode::invalid, "convolution: input does not fit the weight",
+                  {{"want", "[N, H, W, " + std::to_string(in_) + "]"}, {"got", x.shape().to_string()}});
     }
     const int64_t height = result_extent(x.dim(1), kernel_height_, geometry_.pad_top, geometry_.pad_bottom, geometry_.stride);
     const int64_t width = result_extent(x.dim(2), kernel_width_, geometry_.pad_left, geometry_.pad_right, geometry_.stride);

@@ -4,7 +4,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/geglu.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+
 #include "compute/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

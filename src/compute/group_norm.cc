@@ -10,7 +10,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/group_norm.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+
 #include "compute/simd-inl.h"
 
 #ifndef VENEER_COMPUTE_GROUP_NORM_ONCE
@@ -230,7 +231,8 @@ Tensor group_norm(Context& context, const Tensor& x, const Tensor& weight, const
   static_assert(sizeof(GroupMoments) == 2 * sizeof(double));
   auto* parts = reinterpret_cast<GroupMoments*>(moments.mutable_data<double>());
   measure(context, x, e, added, parts);
-  Tensor centre = Tensor::empty({x.dim(0), channels}, DType::f32, context.scratch), scale = Tensor::empty({x.dim(0), channels}, DType::f32, context.scratch);
+  Tensor centre = Tensor::empty({x.dim(0), channels}, DType::f32, context.scratch),
+         scale = Tensor::empty({x.dim(0), channels}, DType::f32, context.scratch);
   solve(e, parts, weight.data<float>(), added, eps, centre.mutable_data<float>(), scale.mutable_data<float>());
 
   Tensor y = Tensor::empty(x.shape(), context.dtype, context.scratch);

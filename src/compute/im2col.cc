@@ -6,7 +6,8 @@
 
 namespace veneer::compute {
 
-Tensor im2col(Context& context, const Tensor& x, int64_t kernel_height, int64_t kernel_width, const ConvGeometry& geometry, int64_t height, int64_t width) {
+Tensor im2col(Context& context, const Tensor& x, int64_t kernel_height, int64_t kernel_width, const ConvGeometry& geometry, int64_t height,
+              int64_t width) {
   const int64_t in_height = x.dim(1), in_width = x.dim(2), rows = x.dim(0) * height * width;
   const size_t pixel = static_cast<size_t>(x.dim(3)) * size_of(x.dtype());
   Tensor y = Tensor::empty({rows, kernel_height * kernel_width * x.dim(3)}, x.dtype(), context.scratch);

@@ -8,6 +8,7 @@
 namespace veneer::compute {
 
 // x: [N, H, W, C] -> [N * height * width, kernel_height * kernel_width * C]: what each pixel of the result sees, zeros beyond the border.
-Tensor im2col(Context& context, const Tensor& x, int64_t kernel_height, int64_t kernel_width, const ConvGeometry& geometry, int64_t height, int64_t width);
+Tensor im2col(Context& context, const Tensor& x, int64_t kernel_height, int64_t kernel_width, const ConvGeometry& geometry, int64_t height,
+              int64_t width);
 
 }  // namespace veneer::compute

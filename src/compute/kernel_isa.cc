@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compute/simd_targets.h"
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 #include "veneer/error.h"
 
 namespace veneer::compute {

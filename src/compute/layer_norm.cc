@@ -6,7 +6,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/layer_norm.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+
 #include "compute/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

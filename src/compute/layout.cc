@@ -36,7 +36,8 @@ void separate(const float* from, size_t pixels, size_t channels, size_t begin, s
 }  // namespace
 
 Tensor to_nhwc(Context& context, const Tensor& nchw, float factor) {
-  check_that(nchw.defined() && nchw.rank() == 4 && nchw.dtype() == DType::f32 && nchw.aligned(), "to_nhwc", "input is not [N, C, H, W] of f32", nchw.shape());
+  check_that(nchw.defined() && nchw.rank() == 4 && nchw.dtype() == DType::f32 && nchw.aligned(), "to_nhwc", "input is not [N, C, H, W] of f32",
+             nchw.shape());
   const int64_t n = nchw.dim(0), c = nchw.dim(1), pixels = nchw.dim(2) * nchw.dim(3);
   Tensor y = Tensor::empty({n, nchw.dim(2), nchw.dim(3), c}, DType::f32, context.scratch);
   for (int64_t b = 0; b < n; ++b) {
@@ -97,7 +98,8 @@ Tensor upsample_nearest(Context& context, const Tensor& x, int64_t height, int64
         std::memcpy(to, to - row_bytes, row_bytes);
         continue;
       }
-      for (int64_t column = 0; column < width; ++column) std::memcpy(to + as_size(column) * pixel, from + as_size(column * in_width / width) * pixel, pixel);
+      for (int64_t column = 0; column < width; ++column)
+        std::memcpy(to + as_size(column) * pixel, from + as_size(column * in_width / width) * pixel, pixel);
       before = from;
     }
   });

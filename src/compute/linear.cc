@@ -57,7 +57,9 @@ class OneDnnLinear final : public Linear {
   void check(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
       throw Error(ErrorCode::invalid, "linear: dtypes differ",
-                  {{"weights", std::string(to_string(dtype_))}, {"context", std::string(to_string(context.dtype))}, {"input", std::string(to_string(x.dtype()))}});
+                  {{"weights", std::string(to_string(dtype_))},
+                   {"context", std::string(to_string(context.dtype))},
+                   {"input", std::string(to_string(x.dtype()))}});
     }
     if (x.rank() < 1 || x.dim(x.rank() - 1) != in_) {
       throw Error(ErrorCode::invalid, "linear: input does not fit the weight", {{"want", std::to_string(in_)}, {"got", x.shape().to_string()}});
@@ -73,8 +75,8 @@ class OneDnnLinear final : public Linear {
   onednn::Operation compile(const LinearKey& key, const Desc& weights) const {
     const auto type = onednn::data_type(dtype_);
     const Desc bias = bias_.defined() ? Desc({1, out_}, dnnl::memory::data_type::f32, Tag::ab) : Desc();
-    return onednn::compile(onednn::MatmulDescs{Desc({key.rows, in_}, type, Tag::ab), weights, bias, Desc({key.rows, out_}, type, Tag::ab)}, key.epilogue,
-                           key.threads);
+    return onednn::compile(onednn::MatmulDescs{Desc({key.rows, in_}, type, Tag::ab), weights, bias, Desc({key.rows, out_}, type, Tag::ab)},
+                           key.epilogue, key.threads);
   }
 
   int64_t in_, out_;
@@ -90,7 +92,8 @@ std::shared_ptr<const Linear> Linear::create(const Tensor& weight, const Tensor&
     throw Error(ErrorCode::invalid, "linear: weight is not a matrix of floating numbers", {{"shape", weight.shape().to_string()}});
   }
   if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.dim(0) || !is_floating(bias.dtype()))) {
-    throw Error(ErrorCode::invalid, "linear: bias does not fit the weight", {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
+    throw Error(ErrorCode::invalid, "linear: bias does not fit the weight",
+                {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
   }
   return std::make_shared<OneDnnLinear>(weight, bias, compute_dtype);
 }

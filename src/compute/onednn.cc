@@ -118,6 +118,7 @@ Operation compile_any(const Descs& descs, const EpilogueSpec& epilogue, int thre
       operation.residual_index = fused.len() - 1;
     }
   }
+  operation.threads = threads;
   operation.implementation = pd.impl_info_str();
   operation.src = pd.src_desc();
   operation.weights = operation.layout = pd.weights_desc();
@@ -172,6 +173,7 @@ void execute(const Operation& operation, const Arguments& arguments, void* scrat
   if (operation.residual_fused) {
     args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(operation.residual_index) | DNNL_ARG_SRC_1, memory_at(operation.dst, arguments.residual));
   }
+  const ThreadCap cap(operation.threads);
   dnnl::stream stream(engine());
   operation.primitive.execute(stream, args);
   stream.wait();
@@ -181,6 +183,7 @@ Operation compile_reorder(const Desc& from, const Desc& to, int threads) {
   const ThreadCap cap(threads);
   const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes(dnnl::post_ops()));
   Operation operation;
+  operation.threads = threads;
   operation.implementation = pd.impl_info_str();
   operation.src = from;
   operation.dst = to;

@@ -34,9 +34,10 @@ struct Operation {
   Desc layout;
   size_t scratchpad_bytes = 0;
   Desc scratchpad;
-  // False where oneDNN has no fast kernel with the residual inside: then execute() adds it in a second pass.
+  // False where oneDNN has no fast kernel with the residual inside: then the layer adds it in a second pass.
   bool residual_fused = false;
   int residual_index = 0;  // among the post-ops
+  int threads = 1;         // that the work was divided among when it was compiled
   std::string implementation;
 };
 
@@ -55,7 +56,8 @@ struct ConvDescs {
 Operation compile(const MatmulDescs& descs, const EpilogueSpec& epilogue, int threads, bool accumulate = false);
 Operation compile(const ConvDescs& descs, const EpilogueSpec& epilogue, int threads);
 
-// Threads that oneDNN will use when called from here: 1 inside of a parallel_for. An Operation runs right only with as many as it was compiled for.
+// Threads to compile for when called from here: 1 inside of a parallel_for. execute() runs with as many as the operation was compiled for, since
+// oneDNN's results would miss parts, or differ in bits, with others.
 int thread_count();
 
 struct Arguments {

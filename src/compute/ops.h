@@ -26,8 +26,8 @@ Tensor geglu(Context& context, const Tensor& x);
 // A [N, T, heads * head_dim] operand of attention that may lie inside of wider rows (a slice of fused QKV): element (n, t, c) is at
 // data[(n * T + t) * row_stride + offset + c].
 struct AttentionOperand {
-  const Tensor& tensor;     // [N, T, row_stride]
-  int64_t offset = 0;       // first channel
+  const Tensor& tensor;  // [N, T, row_stride]
+  int64_t offset = 0;    // first channel
 };
 
 struct AttentionShape {

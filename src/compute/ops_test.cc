@@ -37,9 +37,10 @@ void add_norms(std::vector<Case>& cases) {
     bool silu, add;
     float centre;
   };
-  for (const Group& g : {Group{{2, 8, 8, 320}, 32, true, true, 0}, Group{{1, 5, 7, 64}, 32, false, false, 3}, Group{{3, 1, 1, 32}, 32, true, false, 0},
-                         Group{{1, 64, 64, 40}, 8, true, false, 100}, Group{{1, 3, 3, 6}, 2, true, true, -1}, Group{{2, 300, 300, 1}, 1, false, false, 5},
-                         Group{{1, 2, 1, 70000}, 7, false, true, 0}, Group{{2, 9, 33}, 3, false, false, 0}}) {
+  for (const Group& g :
+       {Group{{2, 8, 8, 320}, 32, true, true, 0}, Group{{1, 5, 7, 64}, 32, false, false, 3}, Group{{3, 1, 1, 32}, 32, true, false, 0},
+        Group{{1, 64, 64, 40}, 8, true, false, 100}, Group{{1, 3, 3, 6}, 2, true, true, -1}, Group{{2, 300, 300, 1}, 1, false, false, 5},
+        Group{{1, 2, 1, 70000}, 7, false, true, 0}, Group{{2, 9, 33}, 3, false, false, 0}}) {
     const int64_t n = g.shape[0], c = g.shape[g.shape.rank() - 1];
     const Tensor x = random_tensor(g.shape, 1, 1, g.centre), w = random_tensor({c}, 2), b = random_tensor({c}, 3), a = random_tensor({n, c}, 4);
     cases.push_back({"group_norm " + g.shape.to_string(),
@@ -95,10 +96,12 @@ void add_layouts(std::vector<Case>& cases) {
                      [=](DType dtype) { return rounded(reference::to_nhwc(x, 0.5F), dtype); }, 0, 0});
     cases.push_back({"to_nchw " + shape.to_string(), [=](Context& context) { return to_nchw_f32(context, as(x, context.dtype), 3.0F); },
                      [=](DType dtype) { return reference::to_nchw(rounded(x, dtype), 3.0F); }, 0, 0});
-    cases.push_back({"upsample " + shape.to_string(), [=](Context& context) { return upsample_nearest(context, as(x, context.dtype), 2 * shape[1], 2 * shape[2] + 1); },
+    cases.push_back({"upsample " + shape.to_string(),
+                     [=](Context& context) { return upsample_nearest(context, as(x, context.dtype), 2 * shape[1], 2 * shape[2] + 1); },
                      [=](DType dtype) { return reference::upsample_nearest(rounded(x, dtype), 2 * shape[1], 2 * shape[2] + 1); }, 0, 0});
     const Tensor y = random_tensor(shape.with(3, 5), 2);
-    cases.push_back({"concat " + shape.to_string(), [=](Context& context) { return concat_channels(context, as(x, context.dtype), as(y, context.dtype)); },
+    cases.push_back({"concat " + shape.to_string(),
+                     [=](Context& context) { return concat_channels(context, as(x, context.dtype), as(y, context.dtype)); },
                      [=](DType dtype) { return reference::concat_channels(rounded(x, dtype), rounded(y, dtype)); }, 0, 0});
   }
   const std::vector<float> times = {0.0F, 1.0F, 500.5F, 999.0F};
@@ -115,10 +118,10 @@ void add_attention(std::vector<Case>& cases) {
     AttentionShape shape;
     int64_t extra;  // channels of each row beyond what the heads use
   };
-  for (const Attention& a : {Attention{2, 64, 77, {8, 40}, 0}, Attention{1, 77, 77, {12, 64, true}, 0}, Attention{1, 1, 1, {1, 8}, 0}, Attention{1, 300, 1100, {2, 16}, 5},
-                             Attention{1, 130, 1, {1, 160}, 0}, Attention{2, 257, 513, {1, 40, true}, 3}, Attention{1, 600, 600, {1, 9, true, 0.3F}, 0},
-                             Attention{1, 3, 2000, {1, 512}, 0}, Attention{3, 1, 154, {5, 80}, 1}, Attention{1, 33, 65, {2, 8, false, -2.0F}, 0},
-                             Attention{1, 140, 70, {1, 1, true}, 0}}) {
+  for (const Attention& a : {Attention{2, 64, 77, {8, 40}, 0}, Attention{1, 77, 77, {12, 64, true}, 0}, Attention{1, 1, 1, {1, 8}, 0},
+                             Attention{1, 300, 1100, {2, 16}, 5}, Attention{1, 130, 1, {1, 160}, 0}, Attention{2, 257, 513, {1, 40, true}, 3},
+                             Attention{1, 600, 600, {1, 9, true, 0.3F}, 0}, Attention{1, 3, 2000, {1, 512}, 0}, Attention{3, 1, 154, {5, 80}, 1},
+                             Attention{1, 33, 65, {2, 8, false, -2.0F}, 0}, Attention{1, 140, 70, {1, 1, true}, 0}}) {
     const int64_t width = a.shape.heads * a.shape.head_dim + a.extra;
     const Tensor q = random_tensor({a.n, a.tq, width}, 1), k = random_tensor({a.n, a.tk, 2 * width}, 2), v = random_tensor({a.n, a.tk, width}, 3);
     cases.push_back({"attention " + q.shape().to_string() + " " + k.shape().to_string(),

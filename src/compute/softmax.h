@@ -6,12 +6,15 @@
 
 namespace veneer::compute {
 
+// Scores are worked on in runs of this many.
+constexpr size_t kSoftmaxUnit = 16;
+
 // A tile of scores [rows, keys] and what the rows have gathered so far. For one row with scores s, before: most = max of the scaled scores,
 // total = sum of their exponentials relative to it, gathered = the sum of values weighted with them.
 struct SoftmaxTile {
   size_t rows = 0, keys = 0;
-  float* scores = nullptr;  // row r at scores + r * stride
-  size_t stride = 0;
+  float* scores = nullptr;  // row r at scores + r * stride; masked scores and those from `keys` up to `stride` get overwritten
+  size_t stride = 0;        // a multiple of kSoftmaxUnit
   // Scores times this are exponents of two: the scale of attention times log2(e).
   float factor = 1.0F;
   // Row r takes part with keys [first_key, min(keys, last_key + r)) only; the others get weight 0.

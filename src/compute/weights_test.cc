@@ -43,7 +43,8 @@ TEST_P(WeightsTest, LinearEqualsTheReferenceForAllShapesAndEpilogues) {
   struct Case {
     int64_t rows, in, out;
   };
-  for (const Case& c : {Case{1, 1, 1}, Case{1, 320, 640}, Case{2, 1280, 320}, Case{77, 768, 64}, Case{64, 40, 40}, Case{5, 7, 3}, Case{130, 33, 65}}) {
+  for (const Case& c :
+       {Case{1, 1, 1}, Case{1, 320, 640}, Case{2, 1280, 320}, Case{77, 768, 64}, Case{64, 40, 40}, Case{5, 7, 3}, Case{130, 33, 65}}) {
     const Layer l = layer({c.out, c.in}, GetParam(), 7);
     for (const Activation activation : kActivations) {
       for (const bool residual : {false, true}) {
@@ -71,10 +72,10 @@ TEST_P(WeightsTest, ConvolutionEqualsTheReferenceForAllShapesAndEpilogues) {
   };
   const ConvGeometry same = ConvGeometry::same3x3();
   const ConvGeometry half{2, 1, 1, 1, 1}, lopsided{2, 0, 0, 1, 1}, valid{1, 0, 0, 0, 0};
-  for (const Case& c : {Case{1, 8, 8, 4, 32, 3, same}, Case{2, 8, 6, 32, 4, 3, same}, Case{1, 9, 7, 3, 16, 3, lopsided}, Case{2, 8, 8, 64, 64, 3, half},
-                        Case{1, 1, 1, 5, 7, 3, same}, Case{1, 5, 5, 40, 24, 1, valid}, Case{1, 6, 6, 8, 8, 1, half}, Case{3, 16, 16, 1, 1, 3, same},
-                        Case{1, 14, 14, 3, 9, 14, ConvGeometry{14, 0, 0, 0, 0}}, Case{2, 3, 5, 512, 128, 3, same}, Case{2, 8, 6, 256, 256, 3, half},
-                        Case{1, 2, 2, 1024, 64, 3, lopsided}}) {
+  for (const Case& c : {Case{1, 8, 8, 4, 32, 3, same}, Case{2, 8, 6, 32, 4, 3, same}, Case{1, 9, 7, 3, 16, 3, lopsided},
+                        Case{2, 8, 8, 64, 64, 3, half}, Case{1, 1, 1, 5, 7, 3, same}, Case{1, 5, 5, 40, 24, 1, valid}, Case{1, 6, 6, 8, 8, 1, half},
+                        Case{3, 16, 16, 1, 1, 3, same}, Case{1, 14, 14, 3, 9, 14, ConvGeometry{14, 0, 0, 0, 0}}, Case{2, 3, 5, 512, 128, 3, same},
+                        Case{2, 8, 6, 256, 256, 3, half}, Case{1, 2, 2, 1024, 64, 3, lopsided}}) {
     const Layer l = layer({c.out, c.in, c.k, c.k}, GetParam(), 11);
     const auto conv = Conv2d::create(l.weight, l.bias, c.geometry, GetParam());
     for (const Activation activation : kActivations) {
@@ -87,7 +88,8 @@ TEST_P(WeightsTest, ConvolutionEqualsTheReferenceForAllShapesAndEpilogues) {
         Context context{.dtype = GetParam()};
         const Tensor y = conv->forward(context, to_dtype(x, GetParam()), {activation, residual ? &fast_r : nullptr});
         ASSERT_EQ(y.shape(), want.shape());
-        EXPECT_LE(max_error(y, want), bound()) << x.shape().to_string() << " -> " << want.shape().to_string() << " activation " << static_cast<int>(activation);
+        EXPECT_LE(max_error(y, want), bound()) << x.shape().to_string() << " -> " << want.shape().to_string() << " activation "
+                                               << static_cast<int>(activation);
       }
     }
   }
@@ -109,7 +111,9 @@ TEST_P(WeightsTest, OneConvolutionServesSmallAndLargeImagesInTurn) {
   for (const int64_t side : {4, 9, 2, 9, 1, 4}) {
     Context context{.dtype = GetParam()};
     const Tensor x = rounded(random_tensor({1, side, side, 256}, static_cast<uint32_t>(side)), GetParam());
-    EXPECT_LE(max_error(conv->forward(context, to_dtype(x, GetParam())), reference::conv2d(x, l.weight, l.bias, ConvGeometry::same3x3(), {})), bound()) << side;
+    EXPECT_LE(max_error(conv->forward(context, to_dtype(x, GetParam())), reference::conv2d(x, l.weight, l.bias, ConvGeometry::same3x3(), {})),
+              bound())
+        << side;
   }
 }
 
@@ -152,7 +156,8 @@ TEST_P(WeightsTest, ResultsRepeatToTheBit) {
   EXPECT_EQ(std::memcmp(first.bytes(), second.bytes(), first.size_bytes()), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(DTypes, WeightsTest, testing::Values(DType::f32, DType::bf16), [](const auto& param) { return std::string(to_string(param.param)); });
+INSTANTIATE_TEST_SUITE_P(DTypes, WeightsTest, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& param) { return std::string(to_string(param.param)); });
 
 TEST(Weights, EverySourceDtypeAndAnUnalignedMappingIsAccepted) {
   const Layer l = layer({24, 40}, DType::f32, 5);

@@ -10,8 +10,8 @@
 
 namespace veneer::engine {
 
-// Asks `wanted` every few hundredths of a second on a thread of its own and sets the token once it says yes. Ends with the object. Without a function it
-// does nothing. A function that throws counts as a yes.
+// Asks `wanted` every few hundredths of a second on a thread of its own and sets the token once it says yes. Ends with the object. Without a function
+// it does nothing. A function that throws counts as a yes.
 class CancelWatch {
  public:
   CancelWatch(const std::function<bool()>& wanted, CancelToken token);

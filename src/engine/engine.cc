@@ -10,6 +10,7 @@
 #include "compute/cpu.h"
 #include "engine/cancel_watch.h"
 #include "engine/job_observer.h"
+#include "engine/output_folder.h"
 #include "engine/validation_error.h"
 #include "engine/workflow_input.h"
 #include "graph/executor.h"
@@ -26,7 +27,8 @@ DType compute_dtype(const std::string& name) {
   if (name == "auto") return compute::bf16_fast() ? DType::bf16 : DType::f32;
   if (name == "f32") return DType::f32;
   if (name == "bf16") {
-    if (!compute::bf16_supported()) throw Error(ErrorCode::unsupported, "this CPU cannot compute in bf16", {{"dtype", name}, {"allowed", "auto f32"}});
+    if (!compute::bf16_supported())
+      throw Error(ErrorCode::unsupported, "this CPU cannot compute in bf16", {{"dtype", name}, {"allowed", "auto f32"}});
     return DType::bf16;
   }
   throw Error(ErrorCode::invalid, "unknown dtype", {{"dtype", name}, {"allowed", "auto f32 bf16"}});
@@ -115,6 +117,8 @@ JobResult Engine::run_workflow(std::string_view workflow, const JobOptions& opti
   const graph::Validation validation = graph::validate_prompt(std::move(input.prompt), impl_->registry, impl_->environment);
   // The editor runs what is left of a prompt of which one output is broken; a command that was asked for all of it does not.
   if (!validation.ok() || !validation.node_errors.empty()) throw engine::validation_error(validation, impl_->registry, impl_->environment);
+
+  engine::require_writable(impl_->folders->output);
 
   graph::ExecutionRequest request;
   request.prompt_id = std::to_string(++impl_->runs);

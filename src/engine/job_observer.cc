@@ -48,7 +48,9 @@ void JobObserver::progress(const graph::NodeRef& node, const graph::Progress& pr
   tell(ProgressEvent::Kind::step, node, static_cast<int>(progress.value), static_cast<int>(progress.max));
 }
 
-void JobObserver::progress_text(const graph::NodeRef& node, const std::string& text) { result_.reports.push_back("node " + node.node_id + ": " + text); }
+void JobObserver::progress_text(const graph::NodeRef& node, const std::string& text) {
+  result_.reports.push_back("node " + node.node_id + ": " + text);
+}
 
 void JobObserver::node_finished(const graph::NodeRef& node, bool cached) {
   ++(cached ? result_.nodes_cached : result_.nodes_run);

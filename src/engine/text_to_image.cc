@@ -33,16 +33,15 @@ std::string text_to_image_workflow(const TextToImage& request) {
   Json model = link(checkpoint, 0);
   Json clip = link(checkpoint, 1);
   for (const auto& [name, strength] : request.loras) {
-    const std::string lora = builder.add(
-        "LoraLoader", {{"model", model}, {"clip", clip}, {"lora_name", name}, {"strength_model", strength}, {"strength_clip", strength}});
+    const std::string lora =
+        builder.add("LoraLoader", {{"model", model}, {"clip", clip}, {"lora_name", name}, {"strength_model", strength}, {"strength_clip", strength}});
     model = link(lora, 0);
     clip = link(lora, 1);
   }
   if (request.clip_skip > 1) clip = link(builder.add("CLIPSetLastLayer", {{"clip", clip}, {"stop_at_clip_layer", -request.clip_skip}}), 0);
   const std::string positive = builder.add("CLIPTextEncode", {{"text", request.prompt}, {"clip", clip}});
   const std::string negative = builder.add("CLIPTextEncode", {{"text", request.negative}, {"clip", clip}});
-  const std::string latent =
-      builder.add("EmptyLatentImage", {{"width", request.width}, {"height", request.height}, {"batch_size", request.batch}});
+  const std::string latent = builder.add("EmptyLatentImage", {{"width", request.width}, {"height", request.height}, {"batch_size", request.batch}});
   const std::string samples = builder.add("KSampler", {{"model", model},
                                                        {"seed", request.seed},
                                                        {"steps", request.steps},

@@ -1,6 +1,7 @@
 #include "engine/validation_error.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "graph/json_text.h"
 #include "registry/nearest_names.h"
@@ -21,8 +22,26 @@ std::string join(const std::vector<std::string>& names, const char* separator) {
   return out;
 }
 
+// "cat.safetensors" -> "cat"; a dot within a word of the last path part counts as well, which does no harm to a suggestion.
+std::string without_extension(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
+// Extensions may be missing from the name that is asked for.
+std::vector<std::string> nearest_options(const std::string& received, const std::vector<std::string>& options) {
+  std::vector<std::string> nearest = registry::nearest_names(received, options);
+  if (!nearest.empty()) return nearest;
+  std::vector<std::string> stems;
+  std::transform(options.begin(), options.end(), std::back_inserter(stems), without_extension);
+  for (const std::string& stem : registry::nearest_names(without_extension(received), stems)) {
+    nearest.push_back(options[static_cast<size_t>(std::find(stems.begin(), stems.end(), stem) - stems.begin())]);
+  }
+  return nearest;
+}
+
 void add_choices(Error::Context& context, std::vector<std::string> options, const std::string& received) {
-  const std::vector<std::string> nearest = registry::nearest_names(received, options);
+  const std::vector<std::string> nearest = nearest_options(received, options);
   if (!nearest.empty()) context.emplace_back("nearest", join(nearest, " | "));
   const size_t count = options.size();
   if (count > kMostAllowed) {
@@ -46,7 +65,8 @@ Json value_of(const Json& extra, const graph::PromptNode* node, const std::strin
   return value == nullptr || graph::as_link(*value) ? Json() : *value;
 }
 
-void add_fault(Error::Context& context, const Json& fault, const graph::PromptNode* node, const graph::NodeDef* def, const graph::Environment& environment) {
+void add_fault(Error::Context& context, const Json& fault, const graph::PromptNode* node, const graph::NodeDef* def,
+               const graph::Environment& environment) {
   const Json& extra = fault.at("extra_info");
   const std::string name = extra.contains("input_name") ? text_of(extra.at("input_name")) : "";
   const Json value = value_of(extra, node, name);

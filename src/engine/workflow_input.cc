@@ -66,7 +66,8 @@ void require_input(const Json& node, const std::string& id, const std::string& i
     if (declared.name == input) return;
     known.push_back(declared.name);
   }
-  throw Error(ErrorCode::invalid, "set: the node has no such input", {{"node", id}, {"class", class_type}, {"input", input}, {"inputs", join(known)}});
+  throw Error(ErrorCode::invalid, "set: the node has no such input",
+              {{"node", id}, {"class", class_type}, {"input", input}, {"inputs", join(known)}});
 }
 
 void set_input(Json& prompt, const std::string& target, const std::string& text, const graph::NodeRegistry& registry) {
@@ -119,7 +120,8 @@ WorkflowInput read_workflow(std::string_view bytes) {
   }
   refuse_editor_form(out.prompt);
   if (!out.prompt.is_object() || out.prompt.empty()) {
-    throw Error(ErrorCode::invalid, "workflow: not a workflow in API format", {{"want", "an object of nodes: {\"1\": {\"class_type\": ..., \"inputs\": {...}}}"}});
+    throw Error(ErrorCode::invalid, "workflow: not a workflow in API format",
+                {{"want", "an object of nodes: {\"1\": {\"class_type\": ..., \"inputs\": {...}}}"}});
   }
   return out;
 }

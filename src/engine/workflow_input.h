@@ -14,8 +14,8 @@ struct WorkflowInput {
   graph::Json extra_pnginfo;  // what pictures carry besides the prompt, e.g. {"workflow": ...}; null if nothing
 };
 
-// `bytes`: an API-format prompt, {"prompt": ..., "extra_data": {"extra_pnginfo": ...}}, or a PNG with a "prompt" text chunk. Throws Error(invalid) saying what
-// was found instead, for the form that the editor saves too.
+// `bytes`: an API-format prompt, {"prompt": ..., "extra_data": {"extra_pnginfo": ...}}, or a PNG with a "prompt" text chunk. Throws Error(invalid)
+// saying what was found instead, for the form that the editor saves too.
 WorkflowInput read_workflow(std::string_view bytes);
 
 // Applies JobOptions::set and JobOptions::seed. Throws Error(invalid) naming the node or input that does not exist, and what does. Inputs of classes

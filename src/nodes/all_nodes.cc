@@ -6,8 +6,8 @@ namespace veneer::nodes {
 
 std::vector<graph::NodeDef> all_nodes() {
   std::vector<graph::NodeDef> all;
-  for (auto* theme : {loader_nodes, text_nodes, conditioning_nodes, latent_nodes, sampling_nodes, vae_nodes, image_file_nodes, image_nodes, mask_nodes,
-                      primitive_nodes}) {
+  for (auto* theme : {loader_nodes, text_nodes, conditioning_nodes, latent_nodes, sampling_nodes, vae_nodes, image_file_nodes, image_nodes,
+                      mask_nodes, primitive_nodes}) {
     std::vector<graph::NodeDef> nodes = theme();
     std::move(nodes.begin(), nodes.end(), std::back_inserter(all));
   }

@@ -21,9 +21,9 @@ struct LoraResult {
   std::string remark;
 };
 
-// Variants of `model` and `clip` (either may be null) with the file's patches on them; the originals stay as they are. Without a text encoder the file's
-// layers for one are left out in silence. Throws Error(invalid) naming the file and both architectures when no layer matches, Error(corrupt) for a
-// damaged file.
+// Variants of `model` and `clip` (either may be null) with the file's patches on them; the originals stay as they are. Without a text encoder the
+// file's layers for one are left out in silence. Throws Error(invalid) naming the file and both architectures when no layer matches, Error(corrupt)
+// for a damaged file.
 LoraResult apply_lora(const ModelValue* model, const ClipValue* clip, const formats::SafetensorsFile& file, const LoraStrengths& strengths);
 
 }  // namespace veneer::nodes

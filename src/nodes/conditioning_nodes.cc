@@ -20,7 +20,8 @@ const Conditioning& conditioning_of(const Inputs& in, const char* name = "condit
 
 NodeDef combine() {
   return make_node({"ConditioningCombine", "Conditioning (Combine)", "conditioning"},
-                   {conditioning_input("conditioning_1"), conditioning_input("conditioning_2")}, {"CONDITIONING"}, [](NodeContext&, const Inputs& in) {
+                   {conditioning_input("conditioning_1"), conditioning_input("conditioning_2")}, {"CONDITIONING"},
+                   [](NodeContext&, const Inputs& in) {
                      return result(sampling::combine(conditioning_of(in, "conditioning_1"), conditioning_of(in, "conditioning_2")));
                    });
 }
@@ -37,7 +38,8 @@ NodeDef average() {
 
 NodeDef concat() {
   return make_node({"ConditioningConcat", "Conditioning (Concat)", "conditioning"},
-                   {conditioning_input("conditioning_to"), conditioning_input("conditioning_from")}, {"CONDITIONING"}, [](NodeContext&, const Inputs& in) {
+                   {conditioning_input("conditioning_to"), conditioning_input("conditioning_from")}, {"CONDITIONING"},
+                   [](NodeContext&, const Inputs& in) {
                      return result(sampling::concat(conditioning_of(in, "conditioning_to"), conditioning_of(in, "conditioning_from")));
                    });
 }
@@ -78,20 +80,19 @@ NodeDef set_area_strength() {
 }
 
 NodeDef set_mask() {
-  return make_node({"ConditioningSetMask", "Conditioning (Set Mask)", "conditioning"},
-                   {conditioning_input(), InputDef::socket("mask", "MASK"), strength_input(), InputDef::choice("set_cond_area", {"default", "mask bounds"})},
-                   {"CONDITIONING"}, [](NodeContext&, const Inputs& in) {
-                     return result(sampling::set_mask(conditioning_of(in), in.get<Tensor>("mask"), in.number("strength"),
-                                                      in.text("set_cond_area") != "default"));
-                   });
+  return make_node(
+      {"ConditioningSetMask", "Conditioning (Set Mask)", "conditioning"},
+      {conditioning_input(), InputDef::socket("mask", "MASK"), strength_input(), InputDef::choice("set_cond_area", {"default", "mask bounds"})},
+      {"CONDITIONING"}, [](NodeContext&, const Inputs& in) {
+        return result(sampling::set_mask(conditioning_of(in), in.get<Tensor>("mask"), in.number("strength"), in.text("set_cond_area") != "default"));
+      });
 }
 
 NodeDef set_timestep_range() {
-  return make_node({"ConditioningSetTimestepRange", "ConditioningSetTimestepRange", "advanced/conditioning"},
-                   {conditioning_input(), InputDef::number("start", 0.0, 0.0, 1.0, 0.001), InputDef::number("end", 1.0, 0.0, 1.0, 0.001)}, {"CONDITIONING"},
-                   [](NodeContext&, const Inputs& in) {
-                     return result(sampling::set_timestep_range(conditioning_of(in), in.number("start"), in.number("end")));
-                   });
+  return make_node(
+      {"ConditioningSetTimestepRange", "ConditioningSetTimestepRange", "advanced/conditioning"},
+      {conditioning_input(), InputDef::number("start", 0.0, 0.0, 1.0, 0.001), InputDef::number("end", 1.0, 0.0, 1.0, 0.001)}, {"CONDITIONING"},
+      [](NodeContext&, const Inputs& in) { return result(sampling::set_timestep_range(conditioning_of(in), in.number("start"), in.number("end"))); });
 }
 
 NodeDef zero_out() {

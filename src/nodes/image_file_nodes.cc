@@ -25,8 +25,9 @@ const ImageFolders& folders_of(const Environment& environment) { return environm
 
 // What the two loading nodes share: the choice of a file, its own check of the name, and the content's hash as what makes it run again.
 void add_file_input(NodeDef& node, bool images_only) {
-  node.inputs.insert(node.inputs.begin(),
-                     InputDef::choice("image", [images_only](const Environment& e) { return list_input_files(folders_of(e), images_only); }).as_image_upload());
+  node.inputs.insert(node.inputs.begin(), InputDef::choice("image", [images_only](const Environment& e) {
+                                            return list_input_files(folders_of(e), images_only);
+                                          }).as_image_upload());
   node.validator.inputs = {"image"};
   node.validator.check = [](const Environment& e, const Inputs& in, const auto&) -> graph::NodeValidator::Answer {
     if (!in.has("image")) return std::nullopt;  // linked: known only when it runs
@@ -56,8 +57,8 @@ NodeDef load_image() {
 }
 
 NodeDef load_image_mask() {
-  NodeDef node = make_node({"LoadImageMask", "Load Image (as Mask)", "mask"}, {InputDef::choice("channel", {"alpha", "red", "green", "blue"})}, {"MASK"},
-                           [](NodeContext& context, const Inputs& in) {
+  NodeDef node = make_node({"LoadImageMask", "Load Image (as Mask)", "mask"}, {InputDef::choice("channel", {"alpha", "red", "green", "blue"})},
+                           {"MASK"}, [](NodeContext& context, const Inputs& in) {
                              const auto channel = formats::image_channel_from_string(in.text("channel"));
                              return NodeResult{Value::of("MASK", formats::channel_mask_tensor(load(context, in), channel))};
                            });
@@ -100,14 +101,15 @@ struct PreviewPrefix {
 };
 
 NodeDef preview_image() {
-  NodeDef node = make_node({"PreviewImage", "Preview Image", "image"}, {InputDef::socket("images", "IMAGE")}, {}, [](NodeContext& context, const Inputs& in) {
-    const SaveRequest request{.folder = folders_of(context.environment()).temp,
-                              .type = "temp",
-                              .filename_prefix = context.state<PreviewPrefix>()->text,
-                              .prompt = context.prompt(),
-                              .extra_pnginfo = context.extra_pnginfo()};
-    return NodeResult::with_ui(save_images(request, in.get<Tensor>("images")));
-  });
+  NodeDef node =
+      make_node({"PreviewImage", "Preview Image", "image"}, {InputDef::socket("images", "IMAGE")}, {}, [](NodeContext& context, const Inputs& in) {
+        const SaveRequest request{.folder = folders_of(context.environment()).temp,
+                                  .type = "temp",
+                                  .filename_prefix = context.state<PreviewPrefix>()->text,
+                                  .prompt = context.prompt(),
+                                  .extra_pnginfo = context.extra_pnginfo()};
+        return NodeResult::with_ui(save_images(request, in.get<Tensor>("images")));
+      });
   node.description = "Saves the input images to your ComfyUI output directory.";
   add_hidden_recipe(node);
   return node;

@@ -11,16 +11,16 @@
 namespace veneer::nodes {
 
 struct SaveRequest {
-  std::filesystem::path folder;   // the output or temp folder
-  std::string type;               // "output" or "temp": how clients name that folder
-  std::string filename_prefix;    // may hold sub-folders and %width%, %height%, %batch_num%, %year%, %month%, %day%, %hour%, %minute%, %second%
-  graph::Json prompt;             // null: no text chunk
-  graph::Json extra_pnginfo;      // null, or an object: one text chunk per member
+  std::filesystem::path folder;  // the output or temp folder
+  std::string type;              // "output" or "temp": how clients name that folder
+  std::string filename_prefix;   // may hold sub-folders and %width%, %height%, %batch_num%, %year%, %month%, %day%, %hour%, %minute%, %second%
+  graph::Json prompt;            // null: no text chunk
+  graph::Json extra_pnginfo;     // null, or an object: one text chunk per member
 };
 
 // Writes each picture of `images` ([N, H, W, 3] f32) as "<prefix>_<counter>_.png" and returns the record for the editor, {"images": [{filename,
-// subfolder, type}, ...]}. The counter goes on from the highest number in the folder. A name is taken by creating the file, so two writers never share
-// one. Throws Error(invalid) for a prefix that leaves the folder, Error(internal) when the file system refuses.
+// subfolder, type}, ...]}. The counter goes on from the highest number in the folder. A name is taken by creating the file, so two writers never
+// share one. Throws Error(invalid) for a prefix that leaves the folder, Error(internal) when the file system refuses.
 graph::Json save_images(const SaveRequest& request, const Tensor& images);
 
 }  // namespace veneer::nodes

@@ -29,7 +29,8 @@ class SaveImages : public ::testing::Test {
     const graph::Json record = save_images(request(prefix), pictures(count));
     for (const graph::Json& image : record.at("images")) {
       out.push_back(image.at("subfolder").get<std::string>() + "|" + image.at("filename").get<std::string>());
-      EXPECT_TRUE(fs::is_regular_file(directory_.path() / "out" / image.at("subfolder").get<std::string>() / image.at("filename").get<std::string>()));
+      EXPECT_TRUE(
+          fs::is_regular_file(directory_.path() / "out" / image.at("subfolder").get<std::string>() / image.at("filename").get<std::string>()));
     }
     return out;
   }

@@ -31,17 +31,19 @@ NodeDef image_scale() {
 
 NodeDef image_scale_by() {
   return make_node({"ImageScaleBy", "Upscale Image By", "image/upscaling"},
-                   {image_input(), upscale_method(), InputDef::number("scale_by", 1.0, 0.01, 8.0, 0.01)}, {"IMAGE"}, [](NodeContext&, const Inputs& in) {
+                   {image_input(), upscale_method(), InputDef::number("scale_by", 1.0, 0.01, 8.0, 0.01)}, {"IMAGE"},
+                   [](NodeContext&, const Inputs& in) {
                      return image_result(sampling::scale_image_by(in.get<Tensor>("image"), in.number("scale_by"), method_of(in)));
                    });
 }
 
 NodeDef image_scale_to_total_pixels() {
-  NodeDef node = make_node({"ImageScaleToTotalPixels", "", "image/upscaling"},
-                           {image_input(), upscale_method().as_combo().with("multiselect", false), InputDef::number("megapixels", 1.0, 0.01, 16.0, 0.01)},
-                           {"IMAGE"}, [](NodeContext&, const Inputs& in) {
-                             return image_result(sampling::scale_image_to_total_pixels(in.get<Tensor>("image"), in.number("megapixels"), method_of(in)));
-                           });
+  NodeDef node =
+      make_node({"ImageScaleToTotalPixels", "", "image/upscaling"},
+                {image_input(), upscale_method().as_combo().with("multiselect", false), InputDef::number("megapixels", 1.0, 0.01, 16.0, 0.01)},
+                {"IMAGE"}, [](NodeContext&, const Inputs& in) {
+                  return image_result(sampling::scale_image_to_total_pixels(in.get<Tensor>("image"), in.number("megapixels"), method_of(in)));
+                });
   node.module = "comfy_extras.nodes_post_processing";
   node.newer_schema = true;
   return node;
@@ -63,20 +65,19 @@ NodeDef empty_image() {
 }
 
 NodeDef image_batch() {
-  return make_node({"ImageBatch", "Batch Images", "image"}, {image_input("image1"), image_input("image2")}, {"IMAGE"}, [](NodeContext&, const Inputs& in) {
-    return image_result(sampling::batch_images(in.get<Tensor>("image1"), in.get<Tensor>("image2")));
-  });
+  return make_node(
+      {"ImageBatch", "Batch Images", "image"}, {image_input("image1"), image_input("image2")}, {"IMAGE"},
+      [](NodeContext&, const Inputs& in) { return image_result(sampling::batch_images(in.get<Tensor>("image1"), in.get<Tensor>("image2"))); });
 }
 
 NodeDef image_crop() {
-  NodeDef node = make_node({"ImageCrop", "Image Crop", "image/transform"},
-                           {image_input(), pixels_input("width", 512, 1, 1), pixels_input("height", 512, 1, 1), pixels_input("x", 0, 0, 1),
-                            pixels_input("y", 0, 0, 1)},
-                           {"IMAGE"}, [](NodeContext&, const Inputs& in) {
-                             const sampling::Box box{
-                                 .y = in.integer("y"), .x = in.integer("x"), .height = in.integer("height"), .width = in.integer("width")};
-                             return image_result(sampling::crop_image(in.get<Tensor>("image"), box));
-                           });
+  NodeDef node = make_node(
+      {"ImageCrop", "Image Crop", "image/transform"},
+      {image_input(), pixels_input("width", 512, 1, 1), pixels_input("height", 512, 1, 1), pixels_input("x", 0, 0, 1), pixels_input("y", 0, 0, 1)},
+      {"IMAGE"}, [](NodeContext&, const Inputs& in) {
+        const sampling::Box box{.y = in.integer("y"), .x = in.integer("x"), .height = in.integer("height"), .width = in.integer("width")};
+        return image_result(sampling::crop_image(in.get<Tensor>("image"), box));
+      });
   node.module = "comfy_extras.nodes_images";
   return node;
 }
@@ -87,7 +88,8 @@ NodeDef image_pad_for_outpaint() {
                     pixels_input("bottom", 0, 0, 8), pixels_input("feathering", 40, 0, 1)},
                    {"IMAGE", "MASK"}, [](NodeContext&, const Inputs& in) {
                      sampling::PaddedImage out = sampling::pad_for_outpaint(
-                         in.get<Tensor>("image"), {in.integer("left"), in.integer("top"), in.integer("right"), in.integer("bottom")}, in.integer("feathering"));
+                         in.get<Tensor>("image"), {in.integer("left"), in.integer("top"), in.integer("right"), in.integer("bottom")},
+                         in.integer("feathering"));
                      // The socket's meaning is [N, H, W]; one plane serves every picture of the batch.
                      return NodeResult{Value::of("IMAGE", std::move(out.image)), Value::of("MASK", std::move(out.mask))};
                    });
@@ -121,16 +123,17 @@ NodeDef image_stitch() {
                                                                 .spacing_color = in.text("spacing_color")}));
                            });
   node.module = "comfy_extras.nodes_images";
-  node.description = "Stitches image2 to image1 in the specified direction.\nIf image2 is not provided, returns image1 unchanged.\n"
-                     "Optional spacing can be added between images.";
+  node.description =
+      "Stitches image2 to image1 in the specified direction.\nIf image2 is not provided, returns image1 unchanged.\n"
+      "Optional spacing can be added between images.";
   return node;
 }
 
 }  // namespace
 
 std::vector<NodeDef> image_nodes() {
-  return {image_scale(), image_scale_by(),         image_scale_to_total_pixels(), image_invert(), empty_image(), image_batch(),
-          image_crop(),  image_pad_for_outpaint(), image_composite_masked(),      image_stitch()};
+  return {image_scale(), image_scale_by(), image_scale_to_total_pixels(), image_invert(),           empty_image(),
+          image_batch(), image_crop(),     image_pad_for_outpaint(),      image_composite_masked(), image_stitch()};
 }
 
 }  // namespace veneer::nodes

@@ -28,7 +28,10 @@ TEST(StitchImages, PlacesTheSecondWhereTheDirectionSays) {
     const char* direction;
     Shape shape;
     float first, last;
-  } cases[] = {{"right", {1, 2, 6, 3}, 0.25F, 0.75F}, {"left", {1, 2, 6, 3}, 0.75F, 0.25F}, {"down", {1, 4, 3, 3}, 0.25F, 0.75F}, {"up", {1, 4, 3, 3}, 0.75F, 0.25F}};
+  } cases[] = {{"right", {1, 2, 6, 3}, 0.25F, 0.75F},
+               {"left", {1, 2, 6, 3}, 0.75F, 0.25F},
+               {"down", {1, 4, 3, 3}, 0.25F, 0.75F},
+               {"up", {1, 4, 3, 3}, 0.75F, 0.25F}};
   for (const auto& test : cases) {
     const Tensor out = stitch_images(a, b, plain(test.direction));
     EXPECT_EQ(out.shape(), test.shape) << test.direction;

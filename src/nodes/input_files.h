@@ -9,7 +9,8 @@
 
 namespace veneer::nodes {
 
-// The file behind a name such as "cat.png", "sub/cat.png" or, with a folder note, "cat.png [output]" ([input], [output], [temp]). Separators may be '/' or
+// The file behind a name such as "cat.png", "sub/cat.png" or, with a folder note, "cat.png [output]" ([input], [output], [temp]). Separators may be
+// '/' or
 // '\'. Throws Error(invalid) for a name that leaves the folder, Error(not_found) for one that is no file.
 std::filesystem::path resolve_input_file(const ImageFolders& folders, std::string name);
 

@@ -24,7 +24,7 @@ class InputFiles : public ::testing::Test {
   // The path below the test's directory, or the rule that was broken.
   std::string resolved(const std::string& name) const {
     try {
-      return fs::relative(resolve_input_file(folders_, name), directory_.path()).string();
+      return resolve_input_file(folders_, name).lexically_relative(directory_.path()).string();
     } catch (const Error& error) {
       return std::string(to_string(error.code()));
     }

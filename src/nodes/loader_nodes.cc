@@ -33,13 +33,14 @@ Value value_or_none(const char* type, const std::optional<T>& content) {
 }
 
 NodeDef checkpoint_loader_simple() {
-  NodeDef node = make_node({"CheckpointLoaderSimple", "Load Checkpoint", "loaders"},
-                           {model_choice("ckpt_name", "checkpoints").tip("The name of the checkpoint (model) to load.")}, {"MODEL", "CLIP", "VAE"},
-                           [](NodeContext& context, const Inputs& in) {
-                             const ModelStore::Checkpoint loaded =
-                                 with_input("ckpt_name", [&] { return context.environment().get<ModelStore>().checkpoint(in.text("ckpt_name")); });
-                             return NodeResult{value_or_none("MODEL", loaded.model), value_or_none("CLIP", loaded.clip), value_or_none("VAE", loaded.vae)};
-                           });
+  NodeDef node =
+      make_node({"CheckpointLoaderSimple", "Load Checkpoint", "loaders"},
+                {model_choice("ckpt_name", "checkpoints").tip("The name of the checkpoint (model) to load.")}, {"MODEL", "CLIP", "VAE"},
+                [](NodeContext& context, const Inputs& in) {
+                  const ModelStore::Checkpoint loaded =
+                      with_input("ckpt_name", [&] { return context.environment().get<ModelStore>().checkpoint(in.text("ckpt_name")); });
+                  return NodeResult{value_or_none("MODEL", loaded.model), value_or_none("CLIP", loaded.clip), value_or_none("VAE", loaded.vae)};
+                });
   node.outputs[0].tooltip = "The model used for denoising latents.";
   node.outputs[1].tooltip = "The CLIP model used for encoding text prompts.";
   node.outputs[2].tooltip = "The VAE model used for encoding and decoding images to and from latent space.";
@@ -62,49 +63,53 @@ NodeResult load_lora(NodeContext& context, const Inputs& in, bool with_clip) {
 }
 
 NodeDef lora_loader() {
-  NodeDef node = make_node(
-      {"LoraLoader", "Load LoRA", "loaders"},
-      {InputDef::socket("model", "MODEL").tip("The diffusion model the LoRA will be applied to."),
-       InputDef::socket("clip", "CLIP").tip("The CLIP model the LoRA will be applied to."), model_choice("lora_name", "loras").tip("The name of the LoRA."),
-       strength_input("strength_model", "How strongly to modify the diffusion model. This value can be negative."),
-       strength_input("strength_clip", "How strongly to modify the CLIP model. This value can be negative.")},
-      {"MODEL", "CLIP"}, [](NodeContext& context, const Inputs& in) { return load_lora(context, in, true); });
+  NodeDef node = make_node({"LoraLoader", "Load LoRA", "loaders"},
+                           {InputDef::socket("model", "MODEL").tip("The diffusion model the LoRA will be applied to."),
+                            InputDef::socket("clip", "CLIP").tip("The CLIP model the LoRA will be applied to."),
+                            model_choice("lora_name", "loras").tip("The name of the LoRA."),
+                            strength_input("strength_model", "How strongly to modify the diffusion model. This value can be negative."),
+                            strength_input("strength_clip", "How strongly to modify the CLIP model. This value can be negative.")},
+                           {"MODEL", "CLIP"}, [](NodeContext& context, const Inputs& in) { return load_lora(context, in, true); });
   node.outputs[0].tooltip = "The modified diffusion model.";
   node.outputs[1].tooltip = "The modified CLIP model.";
   node.description =
-      "LoRAs are used to modify diffusion and CLIP models, altering the way in which latents are denoised such as applying styles. Multiple LoRA nodes can be "
+      "LoRAs are used to modify diffusion and CLIP models, altering the way in which latents are denoised such as applying styles. Multiple LoRA "
+      "nodes can be "
       "linked together.";
   watch_file(node, "lora_name", "loras");
   return node;
 }
 
 NodeDef lora_loader_model_only() {
-  NodeDef node = make_node({"LoraLoaderModelOnly", "LoraLoaderModelOnly", "loaders"},
-                           {InputDef::socket("model", "MODEL"), model_choice("lora_name", "loras"), InputDef::number("strength_model", 1.0, -100.0, 100.0, 0.01)},
-                           {"MODEL"}, [](NodeContext& context, const Inputs& in) { return load_lora(context, in, false); });
+  NodeDef node = make_node(
+      {"LoraLoaderModelOnly", "LoraLoaderModelOnly", "loaders"},
+      {InputDef::socket("model", "MODEL"), model_choice("lora_name", "loras"), InputDef::number("strength_model", 1.0, -100.0, 100.0, 0.01)},
+      {"MODEL"}, [](NodeContext& context, const Inputs& in) { return load_lora(context, in, false); });
   watch_file(node, "lora_name", "loras");
   return node;
 }
 
 NodeDef vae_loader() {
-  NodeDef node = make_node({"VAELoader", "Load VAE", "loaders"}, {model_choice("vae_name", "vae")}, {"VAE"}, [](NodeContext& context, const Inputs& in) {
-    return NodeResult{Value::of("VAE", with_input("vae_name", [&] { return context.environment().get<ModelStore>().vae(in.text("vae_name")); }))};
-  });
+  NodeDef node =
+      make_node({"VAELoader", "Load VAE", "loaders"}, {model_choice("vae_name", "vae")}, {"VAE"}, [](NodeContext& context, const Inputs& in) {
+        return NodeResult{Value::of("VAE", with_input("vae_name", [&] { return context.environment().get<ModelStore>().vae(in.text("vae_name")); }))};
+      });
   watch_file(node, "vae_name", "vae");
   return node;
 }
 
 NodeDef unet_loader() {
-  NodeDef node = make_node({"UNETLoader", "Load Diffusion Model", "advanced/loaders"}, {model_choice("unet_name", "diffusion_models"),
-                            InputDef::choice("weight_dtype", {"default", "fp8_e4m3fn", "fp8_e4m3fn_fast", "fp8_e5m2"})},
-                           {"MODEL"}, [](NodeContext& context, const Inputs& in) {
-                             if (in.text("weight_dtype") != "default") {
-                               throw Error(ErrorCode::unsupported, "weights are computed in the engine's dtype",
-                                           {{"input", "weight_dtype"}, {"value", in.text("weight_dtype")}, {"allowed", "default"}});
-                             }
-                             return NodeResult{Value::of(
-                                 "MODEL", with_input("unet_name", [&] { return context.environment().get<ModelStore>().diffusion_model(in.text("unet_name")); }))};
-                           });
+  NodeDef node = make_node(
+      {"UNETLoader", "Load Diffusion Model", "advanced/loaders"},
+      {model_choice("unet_name", "diffusion_models"), InputDef::choice("weight_dtype", {"default", "fp8_e4m3fn", "fp8_e4m3fn_fast", "fp8_e5m2"})},
+      {"MODEL"}, [](NodeContext& context, const Inputs& in) {
+        if (in.text("weight_dtype") != "default") {
+          throw Error(ErrorCode::unsupported, "weights are computed in the engine's dtype",
+                      {{"input", "weight_dtype"}, {"value", in.text("weight_dtype")}, {"allowed", "default"}});
+        }
+        return NodeResult{Value::of(
+            "MODEL", with_input("unet_name", [&] { return context.environment().get<ModelStore>().diffusion_model(in.text("unet_name")); }))};
+      });
   watch_file(node, "unet_name", "diffusion_models");
   return node;
 }

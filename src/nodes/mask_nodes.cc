@@ -37,9 +37,8 @@ NodeDef solid_mask() {
 }
 
 NodeDef mask_to_image() {
-  return mask_node({"MaskToImage", "Convert Mask to Image", "mask"}, {mask_input()}, "IMAGE", [](NodeContext&, const Inputs& in) {
-    return NodeResult{Value::of("IMAGE", sampling::mask_to_image(in.get<Tensor>("mask")))};
-  });
+  return mask_node({"MaskToImage", "Convert Mask to Image", "mask"}, {mask_input()}, "IMAGE",
+                   [](NodeContext&, const Inputs& in) { return NodeResult{Value::of("IMAGE", sampling::mask_to_image(in.get<Tensor>("mask")))}; });
 }
 
 NodeDef image_to_mask() {
@@ -53,30 +52,31 @@ NodeDef image_to_mask() {
 }
 
 NodeDef feather_mask() {
-  return mask_node({"FeatherMask", "FeatherMask", "mask"},
-                   {mask_input(), pixels_input("left", 0, 0, 1), pixels_input("top", 0, 0, 1), pixels_input("right", 0, 0, 1), pixels_input("bottom", 0, 0, 1)},
-                   "MASK", [](NodeContext&, const Inputs& in) {
-                     return mask_result(sampling::feather_mask(in.get<Tensor>("mask"),
-                                                               {in.integer("left"), in.integer("top"), in.integer("right"), in.integer("bottom")}));
-                   });
+  return mask_node(
+      {"FeatherMask", "FeatherMask", "mask"},
+      {mask_input(), pixels_input("left", 0, 0, 1), pixels_input("top", 0, 0, 1), pixels_input("right", 0, 0, 1), pixels_input("bottom", 0, 0, 1)},
+      "MASK", [](NodeContext&, const Inputs& in) {
+        return mask_result(
+            sampling::feather_mask(in.get<Tensor>("mask"), {in.integer("left"), in.integer("top"), in.integer("right"), in.integer("bottom")}));
+      });
 }
 
 NodeDef grow_mask() {
   return mask_node({"GrowMask", "GrowMask", "mask"},
-                   {mask_input(), InputDef::integer("expand", 0, -kMaxResolution, kMaxResolution, 1), InputDef::boolean("tapered_corners", true)}, "MASK",
-                   [](NodeContext&, const Inputs& in) {
+                   {mask_input(), InputDef::integer("expand", 0, -kMaxResolution, kMaxResolution, 1), InputDef::boolean("tapered_corners", true)},
+                   "MASK", [](NodeContext&, const Inputs& in) {
                      return mask_result(sampling::grow_mask(in.get<Tensor>("mask"), in.integer("expand"), in.boolean("tapered_corners")));
                    });
 }
 
 NodeDef crop_mask() {
-  return mask_node({"CropMask", "CropMask", "mask"},
-                   {mask_input(), pixels_input("x", 0, 0, 1), pixels_input("y", 0, 0, 1), pixels_input("width", 512, 1, 1), pixels_input("height", 512, 1, 1)},
-                   "MASK", [](NodeContext&, const Inputs& in) {
-                     return mask_result(sampling::crop_mask(
-                         in.get<Tensor>("mask"),
-                         {.y = in.integer("y"), .x = in.integer("x"), .height = in.integer("height"), .width = in.integer("width")}));
-                   });
+  return mask_node(
+      {"CropMask", "CropMask", "mask"},
+      {mask_input(), pixels_input("x", 0, 0, 1), pixels_input("y", 0, 0, 1), pixels_input("width", 512, 1, 1), pixels_input("height", 512, 1, 1)},
+      "MASK", [](NodeContext&, const Inputs& in) {
+        return mask_result(sampling::crop_mask(
+            in.get<Tensor>("mask"), {.y = in.integer("y"), .x = in.integer("x"), .height = in.integer("height"), .width = in.integer("width")}));
+      });
 }
 
 NodeDef mask_composite() {
@@ -84,8 +84,8 @@ NodeDef mask_composite() {
                    {mask_input("destination"), mask_input("source"), pixels_input("x", 0, 0, 1), pixels_input("y", 0, 0, 1),
                     InputDef::choice("operation", {"multiply", "add", "subtract", "and", "or", "xor"})},
                    "MASK", [](NodeContext&, const Inputs& in) {
-                     return mask_result(sampling::combine_masks(in.get<Tensor>("destination"), in.get<Tensor>("source"), in.integer("x"), in.integer("y"),
-                                                                sampling::mask_operation_from_string(in.text("operation"))));
+                     return mask_result(sampling::combine_masks(in.get<Tensor>("destination"), in.get<Tensor>("source"), in.integer("x"),
+                                                                in.integer("y"), sampling::mask_operation_from_string(in.text("operation"))));
                    });
 }
 

@@ -47,7 +47,8 @@ std::optional<models::Loaded<Network>> ModelStore::find(const Parts<Network>& pa
 }
 
 template <typename Network>
-models::Loaded<Network> ModelStore::share(Parts<Network>& parts, const FileId& id, const models::Loaded<Network>& fresh, const models::FamilyDef* family) {
+models::Loaded<Network> ModelStore::share(Parts<Network>& parts, const FileId& id, const models::Loaded<Network>& fresh,
+                                          const models::FamilyDef* family) {
   if (auto alive = find(parts, id)) return *alive;
   std::erase_if(parts, [](const auto& entry) { return entry.second.base.expired(); });
   parts[id] = {fresh.network, fresh.base, family};

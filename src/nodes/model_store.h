@@ -72,7 +72,8 @@ class ModelStore {
 
   // The part that is alive already, else `fresh`, which is then remembered.
   template <typename Network>
-  static models::Loaded<Network> share(Parts<Network>& parts, const FileId& id, const models::Loaded<Network>& fresh, const models::FamilyDef* family);
+  static models::Loaded<Network> share(Parts<Network>& parts, const FileId& id, const models::Loaded<Network>& fresh,
+                                       const models::FamilyDef* family);
   // The part if it is alive.
   template <typename Network>
   static std::optional<models::Loaded<Network>> find(const Parts<Network>& parts, const FileId& id);

@@ -33,7 +33,7 @@ std::vector<NodeDef> primitive_nodes() {
   InputDef multiline = InputDef::text("value");
   multiline.multiline = true;
   return {
-      primitive("PrimitiveString", "String", InputDef::text("value")),
+      primitive("PrimitiveString", "String", InputDef::text("value").with("multiline", false)),
       primitive("PrimitiveStringMultiline", "String (Multiline)", std::move(multiline)),
       primitive("PrimitiveInt", "Int", std::move(integer)),
       primitive("PrimitiveFloat", "Float", std::move(number)),

@@ -29,13 +29,16 @@ InputDef sampler_input() {
       .tip("The algorithm used when sampling, this can affect the quality, speed, and style of the generated output.");
 }
 InputDef scheduler_input() {
-  return InputDef::choice("scheduler", names_of(sampling::all_schedules())).tip("The scheduler controls how noise is gradually removed to form the image.");
+  return InputDef::choice("scheduler", names_of(sampling::all_schedules()))
+      .tip("The scheduler controls how noise is gradually removed to form the image.");
 }
 InputDef steps_input() { return InputDef::integer("steps", 20, 1, 10000).tip("The number of steps used in the denoising process."); }
 InputDef cfg_input() {
   return InputDef::number("cfg", 8.0, 0.0, 100.0, 0.1, 0.01)
-      .tip("The Classifier-Free Guidance scale balances creativity and adherence to the prompt. Higher values result in images more closely matching the "
-           "prompt however too high values will negatively impact quality.");
+      .tip(
+          "The Classifier-Free Guidance scale balances creativity and adherence to the prompt. Higher values result in images more closely matching "
+          "the "
+          "prompt however too high values will negatively impact quality.");
 }
 InputDef positive_input() {
   return InputDef::socket("positive", "CONDITIONING").tip("The conditioning describing the attributes you want to include in the image.");
@@ -73,11 +76,13 @@ NodeResult run(const sampling::SampleRequest& request) {
 
 NodeDef ksampler() {
   InputDef seed = InputDef::seed("seed").tip("The random seed used for creating the noise.");
-  InputDef denoise = InputDef::number("denoise", 1.0, 0.0, 1.0, 0.01)
-                         .tip("The amount of denoising applied, lower values will maintain the structure of the initial image allowing for image to image sampling.");
+  InputDef denoise =
+      InputDef::number("denoise", 1.0, 0.0, 1.0, 0.01)
+          .tip(
+              "The amount of denoising applied, lower values will maintain the structure of the initial image allowing for image to image sampling.");
   NodeDef node = make_node({"KSampler", "KSampler", "sampling"},
-                           {model_input(), std::move(seed), steps_input(), cfg_input(), sampler_input(), scheduler_input(), positive_input(), negative_input(),
-                            latent_input(), std::move(denoise)},
+                           {model_input(), std::move(seed), steps_input(), cfg_input(), sampler_input(), scheduler_input(), positive_input(),
+                            negative_input(), latent_input(), std::move(denoise)},
                            {"LATENT"}, [](NodeContext& context, const Inputs& in) {
                              sampling::SampleRequest request = make_request(context, in, "seed");
                              request.denoise = in.number("denoise");
@@ -89,21 +94,22 @@ NodeDef ksampler() {
 }
 
 NodeDef ksampler_advanced() {
-  return make_node({"KSamplerAdvanced", "KSampler (Advanced)", "sampling"},
-                   {InputDef::socket("model", "MODEL"), InputDef::choice("add_noise", {"enable", "disable"}), InputDef::seed("noise_seed"),
-                    InputDef::integer("steps", 20, 1, 10000), InputDef::number("cfg", 8.0, 0.0, 100.0, 0.1, 0.01),
-                    InputDef::choice("sampler_name", names_of(sampling::all_samplers())), InputDef::choice("scheduler", names_of(sampling::all_schedules())),
-                    InputDef::socket("positive", "CONDITIONING"), InputDef::socket("negative", "CONDITIONING"), InputDef::socket("latent_image", "LATENT"),
-                    InputDef::integer("start_at_step", 0, 0, 10000), InputDef::integer("end_at_step", 10000, 0, 10000),
-                    InputDef::choice("return_with_leftover_noise", {"disable", "enable"})},
-                   {"LATENT"}, [](NodeContext& context, const Inputs& in) {
-                     sampling::SampleRequest request = make_request(context, in, "noise_seed");
-                     request.start_step = static_cast<int>(in.integer("start_at_step"));
-                     request.last_step = static_cast<int>(in.integer("end_at_step"));
-                     request.force_full_denoise = in.text("return_with_leftover_noise") != "enable";
-                     request.disable_noise = in.text("add_noise") == "disable";
-                     return run(request);
-                   });
+  return make_node(
+      {"KSamplerAdvanced", "KSampler (Advanced)", "sampling"},
+      {InputDef::socket("model", "MODEL"), InputDef::choice("add_noise", {"enable", "disable"}), InputDef::seed("noise_seed"),
+       InputDef::integer("steps", 20, 1, 10000), InputDef::number("cfg", 8.0, 0.0, 100.0, 0.1, 0.01),
+       InputDef::choice("sampler_name", names_of(sampling::all_samplers())), InputDef::choice("scheduler", names_of(sampling::all_schedules())),
+       InputDef::socket("positive", "CONDITIONING"), InputDef::socket("negative", "CONDITIONING"), InputDef::socket("latent_image", "LATENT"),
+       InputDef::integer("start_at_step", 0, 0, 10000), InputDef::integer("end_at_step", 10000, 0, 10000),
+       InputDef::choice("return_with_leftover_noise", {"disable", "enable"})},
+      {"LATENT"}, [](NodeContext& context, const Inputs& in) {
+        sampling::SampleRequest request = make_request(context, in, "noise_seed");
+        request.start_step = static_cast<int>(in.integer("start_at_step"));
+        request.last_step = static_cast<int>(in.integer("end_at_step"));
+        request.force_full_denoise = in.text("return_with_leftover_noise") != "enable";
+        request.disable_noise = in.text("add_noise") == "disable";
+        return run(request);
+      });
 }
 
 }  // namespace

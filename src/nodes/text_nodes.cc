@@ -29,7 +29,8 @@ NodeResult encode_text(NodeContext& node, const Inputs& in) {
   const models::TokenizedPrompt prompt =
       with_input("text", [&] { return tokenizer.tokenize(in.text("text"), [&](std::string_view name) { return store.embedding(name, kind); }); });
   // A picture made without an embedding that the prompt names is not the picture that was asked for.
-  if (!prompt.warnings.empty()) throw Error(ErrorCode::not_found, "the prompt names an embedding that does not exist", {{"input", "text"}, {"detail", prompt.warnings.front()}});
+  if (!prompt.warnings.empty())
+    throw Error(ErrorCode::not_found, "the prompt names an embedding that does not exist", {{"input", "text"}, {"detail", prompt.warnings.front()}});
 
   models::EncodeOptions options = models::EncodeOptions::of(kind);
   if (clip.layer) options.layer = clip.layer;
@@ -37,7 +38,8 @@ NodeResult encode_text(NodeContext& node, const Inputs& in) {
   const std::unique_ptr<variant::ModelView> view = clip.patcher.patch_model();
   compute::Context context = node.environment().get<ComputeSettings>().f32_context();
   models::EncodedPrompt encoded = clip.network->encode(*view, context, prompt, options);
-  if (!encoded.warnings.empty()) throw Error(ErrorCode::invalid, "an embedding does not fit the text encoder", {{"input", "text"}, {"detail", encoded.warnings.front()}});
+  if (!encoded.warnings.empty())
+    throw Error(ErrorCode::invalid, "an embedding does not fit the text encoder", {{"input", "text"}, {"detail", encoded.warnings.front()}});
 
   sampling::ConditioningEntry entry;
   entry.context = std::move(encoded.hidden);
@@ -46,13 +48,13 @@ NodeResult encode_text(NodeContext& node, const Inputs& in) {
 }
 
 NodeDef clip_text_encode() {
-  NodeDef node =
-      make_node({"CLIPTextEncode", "CLIP Text Encode (Prompt)", "conditioning"},
-                {InputDef::multiline_text("text", true).tip("The text to be encoded."),
-                 InputDef::socket("clip", "CLIP").tip("The CLIP model used for encoding the text.")},
-                {"CONDITIONING"}, encode_text);
+  NodeDef node = make_node({"CLIPTextEncode", "CLIP Text Encode (Prompt)", "conditioning"},
+                           {InputDef::multiline_text("text", true).tip("The text to be encoded."),
+                            InputDef::socket("clip", "CLIP").tip("The CLIP model used for encoding the text.")},
+                           {"CONDITIONING"}, encode_text);
   node.outputs[0].tooltip = "A conditioning containing the embedded text used to guide the diffusion model.";
-  node.description = "Encodes a text prompt using a CLIP model into an embedding that can be used to guide the diffusion model towards generating specific images.";
+  node.description =
+      "Encodes a text prompt using a CLIP model into an embedding that can be used to guide the diffusion model towards generating specific images.";
   return node;
 }
 

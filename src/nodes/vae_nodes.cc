@@ -25,10 +25,7 @@ const VaeValue& vae_of(const Inputs& in) {
 // One call of an autoencoder: its weights, where it computes, and the check for cancellation between blocks.
 struct VaeCall {
   VaeCall(NodeContext& node, const Inputs& inputs)
-      : value(vae_of(inputs)),
-        vae(*value.network),
-        view(value.patcher.patch_model()),
-        context(node.environment().get<ComputeSettings>().context()) {
+      : value(vae_of(inputs)), vae(*value.network), view(value.patcher.patch_model()), context(node.environment().get<ComputeSettings>().context()) {
     extras.checkpoint = [cancel = node.cancel()] { cancel.check(); };
   }
 
@@ -64,15 +61,16 @@ NodeDef vae_decode() {
 }
 
 NodeDef vae_decode_tiled() {
-  return make_node({"VAEDecodeTiled", "VAE Decode (Tiled)", "_for_testing"}, tiling_inputs(latent_input(), 32), {"IMAGE"},
-                   [](NodeContext& node, const Inputs& in) {
-                     VaeCall call(node, in);
-                     const int64_t tile = in.integer("tile_size");
-                     // An overlap of more than a quarter of the tile would leave passes with halved tiles nothing to advance by.
-                     const int64_t overlap = std::min(in.integer("overlap"), tile / 4);
-                     const models::TileSize size{tile / kPixelsPerLatent, tile / kPixelsPerLatent, overlap / kPixelsPerLatent};
-                     return image_result(models::decode_tiled(call.vae, *call.view, call.context, in.get<Latent>("samples").samples, size, call.extras));
-                   });
+  return make_node(
+      {"VAEDecodeTiled", "VAE Decode (Tiled)", "_for_testing"}, tiling_inputs(latent_input(), 32), {"IMAGE"},
+      [](NodeContext& node, const Inputs& in) {
+        VaeCall call(node, in);
+        const int64_t tile = in.integer("tile_size");
+        // An overlap of more than a quarter of the tile would leave passes with halved tiles nothing to advance by.
+        const int64_t overlap = std::min(in.integer("overlap"), tile / 4);
+        const models::TileSize size{tile / kPixelsPerLatent, tile / kPixelsPerLatent, overlap / kPixelsPerLatent};
+        return image_result(models::decode_tiled(call.vae, *call.view, call.context, in.get<Latent>("samples").samples, size, call.extras));
+      });
 }
 
 NodeDef vae_encode() {
@@ -83,12 +81,13 @@ NodeDef vae_encode() {
 }
 
 NodeDef vae_encode_tiled() {
-  return make_node({"VAEEncodeTiled", "VAE Encode (Tiled)", "_for_testing"}, tiling_inputs(pixel_input(), 64), {"LATENT"},
-                   [](NodeContext& node, const Inputs& in) {
-                     VaeCall call(node, in);
-                     const models::TileSize size{in.integer("tile_size"), in.integer("tile_size"), in.integer("overlap")};
-                     return latent_result({.samples = models::encode_tiled(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), size, call.extras)});
-                   });
+  return make_node(
+      {"VAEEncodeTiled", "VAE Encode (Tiled)", "_for_testing"}, tiling_inputs(pixel_input(), 64), {"LATENT"},
+      [](NodeContext& node, const Inputs& in) {
+        VaeCall call(node, in);
+        const models::TileSize size{in.integer("tile_size"), in.integer("tile_size"), in.integer("overlap")};
+        return latent_result({.samples = models::encode_tiled(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), size, call.extras)});
+      });
 }
 
 NodeDef vae_encode_for_inpaint() {
@@ -96,8 +95,9 @@ NodeDef vae_encode_for_inpaint() {
                    {pixel_input(), vae_input(), InputDef::socket("mask", "MASK"), InputDef::integer("grow_mask_by", 6, 0, 64, 1)}, {"LATENT"},
                    [](NodeContext& node, const Inputs& in) {
                      VaeCall call(node, in);
-                     models::InpaintLatent out = models::encode_for_inpaint(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), in.get<Tensor>("mask"),
-                                                                            static_cast<int>(in.integer("grow_mask_by")), call.extras);
+                     models::InpaintLatent out =
+                         models::encode_for_inpaint(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), in.get<Tensor>("mask"),
+                                                    static_cast<int>(in.integer("grow_mask_by")), call.extras);
                      return latent_result({.samples = std::move(out.samples), .noise_mask = std::move(out.noise_mask)});
                    });
 }

@@ -221,10 +221,11 @@ Tensor ModelSampling::calculate_input(std::span<const float> sigma, const Tensor
 
 Tensor ModelSampling::calculate_denoised(std::span<const float> sigma, const Tensor& model_output, const Tensor& x) const {
   require_f32(model_output);
+  require_f32(x);
   require_same_shape(model_output, x);
   Tensor result = Tensor::empty(x.shape(), DType::f32);
   float* out = result.mutable_data<float>();
-  const float* in = x.defined() ? x.data<float>() : nullptr;
+  const float* in = x.data<float>();
   const float* y = model_output.data<float>();
   for_each_row(sigma, x, [&](float s, size_t begin, size_t end) {
     switch (prediction_) {
@@ -255,6 +256,7 @@ Tensor ModelSampling::calculate_denoised(std::span<const float> sigma, const Ten
 }
 
 Tensor ModelSampling::noise_scaling(std::span<const float> sigma, const Tensor& noise, const Tensor& latent, bool max_denoise) const {
+  require_f32(noise);
   require_f32(latent);
   require_same_shape(noise, latent);
   Tensor result = Tensor::empty(noise.shape(), DType::f32);

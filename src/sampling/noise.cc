@@ -34,6 +34,7 @@ class BrownianNoise final : public NoiseSource {
     Tensor out = tree_.increment(std::min(sigma, sigma_next), std::max(sigma, sigma_next));
     const float sign = sigma < sigma_next ? 1.0F : -1.0F;
     const float root = std::sqrt(std::abs(sigma_next - sigma));
+    if (root == 0.0F) return out;  // all zeros: no way, no noise
     for (float& value : out.mutable_floats()) value = value * sign / root;
     return out;
   }

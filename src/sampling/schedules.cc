@@ -53,9 +53,7 @@ Sigmas normal(const ModelSampling& model_sampling, int steps) {
   return out;
 }
 
-Sigmas karras(const ModelSampling& model_sampling, int steps) {
-  return karras_sigmas(steps, model_sampling.sigma_min(), model_sampling.sigma_max());
-}
+Sigmas karras(const ModelSampling& model_sampling, int steps) { return karras_sigmas(steps, model_sampling.sigma_min(), model_sampling.sigma_max()); }
 
 Sigmas exponential(const ModelSampling& model_sampling, int steps) {
   return exponential_sigmas(steps, model_sampling.sigma_min(), model_sampling.sigma_max());
@@ -115,15 +113,9 @@ Sigmas kl_optimal(const ModelSampling& model_sampling, int steps) {
 }
 
 constexpr ScheduleDef kSchedules[] = {
-    {"simple", simple},
-    {"sgm_uniform", sgm_uniform},
-    {"karras", karras},
-    {"exponential", exponential},
-    {"ddim_uniform", ddim_uniform},
-    {"beta", beta},
-    {"normal", normal},
-    {"linear_quadratic", linear_quadratic},
-    {"kl_optimal", kl_optimal},
+    {"simple", simple},           {"sgm_uniform", sgm_uniform},           {"karras", karras},
+    {"exponential", exponential}, {"ddim_uniform", ddim_uniform},         {"beta", beta},
+    {"normal", normal},           {"linear_quadratic", linear_quadratic}, {"kl_optimal", kl_optimal},
 };
 
 }  // namespace

@@ -54,7 +54,8 @@ Sigmas exponential_sigmas(int steps, double min, double max) {
   require_positive(min);
   require_positive(max);
   Sigmas out;
-  for (const float log_sigma : linspace(static_cast<float>(std::log(max)), static_cast<float>(std::log(min)), steps)) out.push_back(std::exp(log_sigma));
+  for (const float log_sigma : linspace(static_cast<float>(std::log(max)), static_cast<float>(std::log(min)), steps))
+    out.push_back(std::exp(log_sigma));
   out.push_back(0.0F);
   return out;
 }
@@ -120,7 +121,8 @@ Sigmas sd_turbo_sigmas(const ModelSampling& model_sampling, int steps, double de
   require(denoise >= 0 && denoise <= 1, "0 <= denoise <= 1", denoise);
   const int first = kTimesteps - static_cast<int>(kTimesteps * denoise);
   Sigmas out;
-  for (int i = first; i < std::min(first + steps, kTimesteps); ++i) out.push_back(model_sampling.sigma(static_cast<float>((kTimesteps - i) * 100 - 1)));
+  for (int i = first; i < std::min(first + steps, kTimesteps); ++i)
+    out.push_back(model_sampling.sigma(static_cast<float>((kTimesteps - i) * 100 - 1)));
   out.push_back(0.0F);
   return out;
 }

@@ -25,14 +25,6 @@ Fingerprint fresh_id(std::string_view what) {
   return FingerprintBuilder().add(what).add(counter.fetch_add(1)).finish();
 }
 
-void add_record(FingerprintBuilder& builder, const patch::PatchRecord& record) {
-  builder.add(record.strength_patch).add(record.strength_model).add(record.value->fingerprint());
-  builder.add(record.offset.has_value());
-  if (record.offset) builder.add(record.offset->dim).add(record.offset->start).add(record.offset->length);
-  builder.add(record.function.has_value());
-  if (record.function) builder.add(record.function->id);
-}
-
 template <typename List>
 void add_list(FingerprintBuilder& builder, const List& list) {
   builder.add(static_cast<uint64_t>(list.size()));
@@ -114,7 +106,7 @@ Fingerprint ModelPatcher::fingerprint() const {
   builder.add(static_cast<uint64_t>(patches_->size()));
   for (const auto& [key, records] : *patches_) {
     builder.add(key).add(static_cast<uint64_t>(records->size()));
-    for (const patch::PatchRecord& record : *records) add_record(builder, record);
+    for (const patch::PatchRecord& record : *records) patch::add_to_fingerprint(builder, record);
   }
   add_options(builder, *options_);
   return builder.finish();
@@ -123,14 +115,17 @@ Fingerprint ModelPatcher::fingerprint() const {
 Fingerprint ModelPatcher::weight_fingerprint(std::string_view key) const {
   FingerprintBuilder builder;
   builder.add("weight").add(model_->identity()).add(key).add(compute_dtype_);
-  for (const patch::PatchRecord& record : key_patches(key)) add_record(builder, record);
+  for (const patch::PatchRecord& record : key_patches(key)) patch::add_to_fingerprint(builder, record);
   return builder.finish();
 }
 
 Tensor ModelPatcher::patched_weight(std::string_view key) const {
-  const Tensor base = to_dtype(model_->weight(key), DType::f32);
+  const Tensor& base = model_->weight(key);
   const std::span<const patch::PatchRecord> records = key_patches(key);
-  return records.empty() ? base : patch::calculate_weight(base, records, key, {});
+  if (records.empty()) return to_dtype(base, DType::f32);
+  patch::CalculateOptions options;
+  options.result = DType::f32;
+  return patch::calculate_weight(base, records, key, options);
 }
 
 std::unique_ptr<ModelView> ModelPatcher::patch_model() const { return std::make_unique<VariantView>(*this, residents_); }

@@ -18,6 +18,6 @@ inline std::filesystem::path shared_folder() {
 }  // namespace veneer::testing
 
 // Skips the running test, visibly, where the shared reference data is not there.
-#define VENEER_NEEDS_SHARED(relative)                                                                                       \
-  if (!std::filesystem::exists(veneer::testing::shared_folder() / (relative)))                                              \
+#define VENEER_NEEDS_SHARED(relative)                                          \
+  if (!std::filesystem::exists(veneer::testing::shared_folder() / (relative))) \
   GTEST_SKIP() << "needs " << (veneer::testing::shared_folder() / (relative)) << ", which is not on this machine; point VENEER_SHARED_DIR at it"

@@ -49,7 +49,8 @@ WorkflowRunner::WorkflowRunner(const std::filesystem::path& models, nodes::Image
   const std::vector<std::filesystem::path> roots = {models};
   environment_.add(folders_);
   environment_.add(captured_);
-  environment_.add(std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots), std::make_shared<residency::ResidentSet>(), dtype));
+  environment_.add(
+      std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots), std::make_shared<residency::ResidentSet>(), dtype));
   environment_.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{dtype, *scratch_}));
 }
 
@@ -57,14 +58,16 @@ WorkflowRunner::~WorkflowRunner() = default;
 
 WorkflowRun WorkflowRunner::run(graph::Json prompt, const graph::Json& extra_pnginfo) {
   std::vector<std::string> captures;
-  for (const auto& [id, node] : graph::Json(prompt).items()) {
+  const graph::Json given = prompt;
+  for (const auto& [id, node] : given.items()) {
     if (!is_sampler(node)) continue;
     captures.push_back("capture_" + id);
     prompt[captures.back()] = {{"class_type", kCapture}, {"inputs", {{"samples", graph::Json::array({id, 0})}}}};
   }
   const graph::Validation validation = graph::validate_prompt(std::move(prompt), registry_, environment_);
   if (!validation.ok()) {
-    throw Error(ErrorCode::invalid, "test: the prompt was refused", {{"error", graph::dump_json(validation.error)}, {"nodes", graph::dump_json(validation.node_errors)}});
+    throw Error(ErrorCode::invalid, "test: the prompt was refused",
+                {{"error", graph::dump_json(validation.error)}, {"nodes", graph::dump_json(validation.node_errors)}});
   }
   graph::ExecutionRequest request;
   request.prompt_id = "test";

@@ -20,8 +20,8 @@ void run_case(Case& golden) {
   const bool discard = sampling::find_sampler(params.value("sampler", "euler")).discard_penultimate;
   std::vector<float> sigmas = sampling::make_sigmas(model_sampling, params.at("scheduler").get<std::string>(), params.at("steps").get<int>(),
                                                     params.value("denoise", 1.0), discard);
-  sigmas = sampling::cut_sigmas(std::move(sigmas), step_of(params, "start_step"), step_of(params, "last_step"),
-                                params.value("force_full_denoise", false));
+  sigmas =
+      sampling::cut_sigmas(std::move(sigmas), step_of(params, "start_step"), step_of(params, "last_step"), params.value("force_full_denoise", false));
   if (!golden.expect().is_null() && golden.expect().contains("length")) {
     golden.require(sigmas.size() == golden.expect().at("length").get<size_t>(), "length " + std::to_string(sigmas.size()));
   }

@@ -23,7 +23,8 @@ double activate(double x, Activation activation) {
 template <typename Function>
 Tensor map(const Tensor& x, Function function) {
   Tensor y = Tensor::empty(x.shape(), DType::f32);
-  std::transform(x.floats().begin(), x.floats().end(), y.mutable_floats().begin(), [&](float v) { return static_cast<float>(function(static_cast<double>(v))); });
+  std::transform(x.floats().begin(), x.floats().end(), y.mutable_floats().begin(),
+                 [&](float v) { return static_cast<float>(function(static_cast<double>(v))); });
   return y;
 }
 
@@ -42,7 +43,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const E
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t o = 0; o < out; ++o) {
       double sum = 0;
-      for (int64_t i = 0; i < in; ++i) sum += static_cast<double>(x.data<float>()[r * in + i]) * static_cast<double>(weight.data<float>()[o * in + i]);
+      for (int64_t i = 0; i < in; ++i)
+        sum += static_cast<double>(x.data<float>()[r * in + i]) * static_cast<double>(weight.data<float>()[o * in + i]);
       y.mutable_data<float>()[r * out + o] = static_cast<float>(finish(sum, o, static_cast<size_t>(r * out + o), bias, epilogue));
     }
   }

@@ -27,7 +27,8 @@ class NodeBench {
     }
     folders = std::make_shared<ImageFolders>(ImageFolders{root() / "input", root() / "output", root() / "temp"});
     const std::vector<std::filesystem::path> roots = {root() / "models", demo()};
-    store = std::make_shared<ModelStore>(std::make_shared<const registry::ModelFolders>(roots), std::make_shared<residency::ResidentSet>(), DType::f32);
+    store =
+        std::make_shared<ModelStore>(std::make_shared<const registry::ModelFolders>(roots), std::make_shared<residency::ResidentSet>(), DType::f32);
     environment.add(folders);
     environment.add(store);
     environment.add(std::make_shared<ComputeSettings>(ComputeSettings{DType::f32, *scratch}));

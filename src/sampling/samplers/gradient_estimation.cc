@@ -1,5 +1,5 @@
-// Gradient estimation (Permenter and Yuan 2023, "Interpreting and Improving Diffusion Models from an Optimization Perspective"): Euler's method with a
-// slope that is extrapolated from the last one, gamma = 2.
+// Gradient estimation (Permenter and Yuan 2023, "Interpreting and Improving Diffusion Models from an Optimization Perspective"): Euler's method with
+// a slope that is extrapolated from the last one, gamma = 2.
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 

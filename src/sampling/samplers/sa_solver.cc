@@ -1,5 +1,5 @@
-// SA-Solver (Xue et al. 2023, "SA-Solver: Stochastic Adams Solver for Fast Sampling of Diffusion Models"): predictor of order 3 and corrector of order
-// 4 in lambda = log(alpha/sigma), with noise of strength tau between 20 % and 80 % of the run. PECE evaluates the corrected state again.
+// SA-Solver (Xue et al. 2023, "SA-Solver: Stochastic Adams Solver for Fast Sampling of Diffusion Models"): predictor of order 3 and corrector of
+// order 4 in lambda = log(alpha/sigma), with noise of strength tau between 20 % and 80 % of the run. PECE evaluates the corrected state again.
 #include <algorithm>
 #include <cmath>
 #include <deque>

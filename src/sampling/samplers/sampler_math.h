@@ -34,7 +34,8 @@ struct AncestralStep {
 };
 AncestralStep ancestral_step(float from, float to, float eta);
 
-// The same for rectified flow, where signal and noise add up to 1: after the step to `down`, x is scaled by `signal` and gets noise of deviation `up`.
+// The same for rectified flow, where signal and noise add up to 1: after the step to `down`, x is scaled by `signal` and gets noise of deviation
+// `up`.
 struct FlowAncestralStep {
   float down;
   float signal;

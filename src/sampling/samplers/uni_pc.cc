@@ -64,9 +64,7 @@ class UniPc {
   }
 
  private:
-  Tensor predict(const Tensor& x, const Level& level) {
-    return evaluate(run_, combine({{1.0F / level.alpha, x}}), level.sigma);
-  }
+  Tensor predict(const Tensor& x, const Level& level) { return evaluate(run_, combine({{1.0F / level.alpha, x}}), level.sigma); }
 
   // Moves x to `level` with the last `order` points, and corrects it with the prediction there, which is returned.
   Tensor advance(Tensor& x, const Level& level, size_t order, bool correct) {
@@ -84,8 +82,7 @@ class UniPc {
       const auto per_time = static_cast<float>(1.0 / r.back());
       differences.push_back(combine({{per_time, point.prediction}, {-per_time, last.prediction}}));
     }
-    std::vector<Term> base{{level.deviation / last.level.deviation, x},
-                           {static_cast<float>(-level.alpha * phi_1), last.prediction}};
+    std::vector<Term> base{{level.deviation / last.level.deviation, x}, {static_cast<float>(-level.alpha * phi_1), last.prediction}};
 
     std::vector<Term> terms = base;
     const std::vector<double> predictor = weights(r, h, phi_1);
