@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.23)
 # Run at build time: writes OUTPUT with the commit of SOURCE, only when it changed.
 execute_process(COMMAND git -C "${SOURCE}" rev-parse --short=10 HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed)

@@ -18,11 +18,13 @@ namespace {
 
 constexpr size_t kLine = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
+// Half of what a process can address: no request beyond can succeed.
+constexpr size_t kMostBytes = size_t{1} << 46;
 
 // The size of the class that `size_bytes` falls into; 0 when there is none that large.
 size_t class_of(size_t size_bytes) {
   const size_t least = std::max(size_bytes, size_t{256});
-  if (least > SIZE_MAX / 4) return 0;
+  if (least > kMostBytes) return 0;
   const size_t unit = std::max(kLine, std::bit_floor(least) / 4);
   const size_t rounded = (least + unit - 1) / unit * unit;
   return rounded < kHugePage ? rounded : (rounded + kHugePage - 1) / kHugePage * kHugePage;

@@ -3,8 +3,11 @@
 #include <array>
 #include <string>
 
+// Before Highway, as simd_targets.h asks.
 #include "compute/simd_targets.h"
+
 #include <hwy/highway.h>
+
 #include "veneer/error.h"
 
 namespace veneer::compute {

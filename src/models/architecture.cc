@@ -35,7 +35,8 @@ void check_weights(std::span<const WeightSpec> specs, const WeightMap& weights, 
   for (const WeightSpec& spec : specs) {
     const auto found = weights.find(spec.key);
     if (found == weights.end()) {
-      throw Error(ErrorCode::corrupt, "model file: a tensor is missing", {{"file", std::string(source)}, {"tensor", spec.key}, {"want", spec.shape.to_string()}});
+      throw Error(ErrorCode::corrupt, "model file: a tensor is missing",
+                  {{"file", std::string(source)}, {"tensor", spec.key}, {"want", spec.shape.to_string()}});
     }
     const Tensor& tensor = found->second;
     if (tensor.shape() != spec.shape) {
@@ -54,7 +55,8 @@ void check_all_used(std::span<const WeightSpec> specs, const WeightMap& weights,
   for (const WeightSpec& spec : specs) known.insert(spec.key);
   for (auto it = weights.lower_bound(stem); it != weights.end() && it->first.starts_with(stem); ++it) {
     if (known.contains(it->first)) continue;
-    throw Error(ErrorCode::unsupported, "model file: a tensor belongs to no part of the network", {{"file", std::string(source)}, {"tensor", it->first}});
+    throw Error(ErrorCode::unsupported, "model file: a tensor belongs to no part of the network",
+                {{"file", std::string(source)}, {"tensor", it->first}});
   }
 }
 

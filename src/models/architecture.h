@@ -39,7 +39,8 @@ class ArchitectureBuilder {
   Architecture finish() { return std::move(architecture_); }
 
  private:
-  variant::ModuleId add(const std::string& name, variant::ModuleKind kind, const Shape& weight, bool bias, const compute::ConvGeometry& geometry = {});
+  variant::ModuleId add(const std::string& name, variant::ModuleKind kind, const Shape& weight, bool bias,
+                        const compute::ConvGeometry& geometry = {});
   std::string prefix_;
   Architecture architecture_;
 };
@@ -55,7 +56,8 @@ void check_all_used(std::span<const WeightSpec> specs, const WeightMap& weights,
 // Reads extents of named tensors while a configuration is worked out from them.
 class ShapeReader {
  public:
-  ShapeReader(const WeightMap& weights, std::string prefix, std::string source) : weights_(weights), prefix_(std::move(prefix)), source_(std::move(source)) {}
+  ShapeReader(const WeightMap& weights, std::string prefix, std::string source)
+      : weights_(weights), prefix_(std::move(prefix)), source_(std::move(source)) {}
 
   bool has(std::string_view name) const { return weights_.contains(prefix_ + std::string(name)); }
   // Whether there is any tensor whose name begins so.

@@ -64,7 +64,8 @@ void add_patch(TransformerOptions& options, const std::string& kind, float k, co
     options.attn2_output_patch.push_back({{}, [k](const Tensor& n, const PatchCall&) { return scaled(n, (1 + k) / 2, 0.01F); }});
   } else if (kind == "attn1_replace" || kind == "attn2_replace") {
     auto& replace = kind == "attn1_replace" ? options.attn1_replace : options.attn2_replace;
-    for (const BlockPosition& position : positions) replace[position] = {{}, [k](const QKV& qkv, const PatchCall&) { return mean_attention(qkv, k); }};
+    for (const BlockPosition& position : positions)
+      replace[position] = {{}, [k](const QKV& qkv, const PatchCall&) { return mean_attention(qkv, k); }};
   } else if (kind == "input_block_patch") {
     options.input_block_patch.push_back(
         {{}, [k](const Tensor& h, const PatchCall& call) { return call.position.block_index == 1 ? scaled(h, k) : h; }});

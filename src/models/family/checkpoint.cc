@@ -11,8 +11,9 @@ namespace veneer::models {
 namespace {
 
 // What a network's own tensors begin with. A tensor there that no module asks for is part of a network that would not be run whole.
-constexpr std::array<std::string_view, 6> kUnetStems = {"diffusion_model.input_blocks.", "diffusion_model.middle_block.", "diffusion_model.output_blocks.",
-                                                        "diffusion_model.out.",          "diffusion_model.time_embed.",   "diffusion_model.label_emb."};
+constexpr std::array<std::string_view, 6> kUnetStems = {"diffusion_model.input_blocks.",  "diffusion_model.middle_block.",
+                                                        "diffusion_model.output_blocks.", "diffusion_model.out.",
+                                                        "diffusion_model.time_embed.",    "diffusion_model.label_emb."};
 constexpr std::array<std::string_view, 4> kVaeStems = {"encoder.", "decoder.", "quant_conv.", "post_quant_conv."};
 
 bool any_under(const WeightMap& tensors, std::string_view prefix) {

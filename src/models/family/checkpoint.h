@@ -16,7 +16,8 @@
 
 namespace veneer::models {
 
-// A network and the weights it runs on. Both are immutable and may outlive everything else here; a mapped file stays mapped as long as a base needs it.
+// A network and the weights it runs on. Both are immutable and may outlive everything else here; a mapped file stays mapped as long as a base needs
+// it.
 template <typename Network>
 struct Loaded {
   std::shared_ptr<const Network> network;
@@ -39,9 +40,9 @@ struct LoadedCheckpoint {
   std::vector<std::string> unused;
 };
 
-// Every function throws Error(not_found) or Error(corrupt) for a file that cannot be read, Error(corrupt) naming file and tensor for a missing tensor or
-// one of the wrong shape, Error(unsupported) saying what the file looks like when it is something else. No tensor's bytes are read. `source` names the
-// file in errors.
+// Every function throws Error(not_found) or Error(corrupt) for a file that cannot be read, Error(corrupt) naming file and tensor for a missing tensor
+// or one of the wrong shape, Error(unsupported) saying what the file looks like when it is something else. No tensor's bytes are read. `source` names
+// the file in errors.
 
 // Handles of all tensors of a file.
 WeightMap tensors_of(const formats::SafetensorsFile& file);

@@ -68,7 +68,8 @@ TEST(Checkpoint, ToleratesAndReportsWhatItDoesNotUse) {
     tensors.emplace(name, Tensor::zeros(Shape({2}), DType::i64));
   }
   const LoadedCheckpoint checkpoint = load_checkpoint(tensors, "tiny");
-  EXPECT_THAT(checkpoint.unused, ::testing::ElementsAre("alphas_cumprod", "cond_stage_model.transformer.text_model.embeddings.position_ids", "model_ema.decay"));
+  EXPECT_THAT(checkpoint.unused,
+              ::testing::ElementsAre("alphas_cumprod", "cond_stage_model.transformer.text_model.embeddings.position_ids", "model_ema.decay"));
 }
 
 TEST(Checkpoint, MayLackTextEncoderAndAutoencoder) {
@@ -108,8 +109,9 @@ TEST(Checkpoint, NamesTensorWantedAndFoundShapeWhicheverIsWrong) {
 }
 
 TEST(Checkpoint, RefusesPartsOfTheNetworkThatItDoesNotKnow) {
-  for (const char* name : {"model.diffusion_model.middle_block.1.transformer_blocks.0.attn1.norm_q.weight", "first_stage_model.decoder.up.1.attn.0.q.weight",
-                           "cond_stage_model.transformer.text_model.encoder.layers.7.mlp.fc1.weight", "model.diffusion_model.output_blocks.9.0.in_layers.0.weight"}) {
+  for (const char* name :
+       {"model.diffusion_model.middle_block.1.transformer_blocks.0.attn1.norm_q.weight", "first_stage_model.decoder.up.1.attn.0.q.weight",
+        "cond_stage_model.transformer.text_model.encoder.layers.7.mlp.fc1.weight", "model.diffusion_model.output_blocks.9.0.in_layers.0.weight"}) {
     WeightMap tensors = tiny_checkpoint();
     tensors.emplace(name, Tensor::zeros(Shape({8, 8}), DType::f16));
     EXPECT_EQ(failure([&] { load_checkpoint(tensors, "file"); }).code(), ErrorCode::unsupported) << name;

@@ -23,8 +23,16 @@ constexpr Renaming kStems[] = {
 
 // Names inside of a block, old and new ones.
 constexpr Renaming kParts[] = {
-    {"conv_shortcut.", "nin_shortcut."}, {"group_norm.", "norm."}, {"to_q.", "q."},         {"to_k.", "k."},  {"to_v.", "v."},
-    {"to_out.0.", "proj_out."},          {"query.", "q."},         {"proj_attn.", "proj_out."}, {"key.", "k."}, {"value.", "v."},
+    {"conv_shortcut.", "nin_shortcut."},
+    {"group_norm.", "norm."},
+    {"to_q.", "q."},
+    {"to_k.", "k."},
+    {"to_v.", "v."},
+    {"to_out.0.", "proj_out."},
+    {"query.", "q."},
+    {"proj_attn.", "proj_out."},
+    {"key.", "k."},
+    {"value.", "v."},
 };
 
 // Splits "3.rest" into 3 and "rest". False when it does not begin so.

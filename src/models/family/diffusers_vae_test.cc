@@ -45,8 +45,9 @@ TEST(DiffusersVae, NamesBecomeTheOriginalOnes) {
 
 TEST(DiffusersVae, OddNumbersAreLeftAlone) {
   WeightMap tensors;
-  for (const char* name : {"decoder.up_blocks.1.resnets.0.conv1.weight", "decoder.up_blocks.99999999999999999999.resnets.0.conv1.weight",
-                           "decoder.up_blocks.-1.resnets.0.conv1.weight", "decoder.up_blocks.0", "decoder.up_blocks.0.resnets.", "decoder.up_blocks.0.resnets.7"}) {
+  for (const char* name :
+       {"decoder.up_blocks.1.resnets.0.conv1.weight", "decoder.up_blocks.99999999999999999999.resnets.0.conv1.weight",
+        "decoder.up_blocks.-1.resnets.0.conv1.weight", "decoder.up_blocks.0", "decoder.up_blocks.0.resnets.", "decoder.up_blocks.0.resnets.7"}) {
     tensors.emplace(name, Tensor::zeros(Shape({1}), DType::f16));
   }
   const WeightMap renamed = with_original_vae_names(tensors, "");

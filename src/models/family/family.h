@@ -41,7 +41,8 @@ struct FamilyDef {
 // Every family that can be run. The list is in family.cc.
 std::span<const FamilyDef> all_families();
 
-// The family of the UNet under `unet_prefix`, by its names and shapes. Throws Error(unsupported) saying what the file looks like when it is none of the list.
+// The family of the UNet under `unet_prefix`, by its names and shapes. Throws Error(unsupported) saying what the file looks like when it is none of
+// the list.
 const FamilyDef& detect_family(const WeightMap& tensors, std::string_view unet_prefix, const std::string& source);
 
 // What a file looks like that is no checkpoint of the list: "a Stable Diffusion XL checkpoint", "a LoRA", ..., or "" when nothing is recognised.

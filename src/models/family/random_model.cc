@@ -82,7 +82,8 @@ WeightMap random_sd15_tensors(DType dtype, uint64_t seed) {
   WeightMap out;
   add_under(out, random_weights(Unet(sd15_unet_config()).architecture(), dtype, seed), family.unet_name, family.unet_prefix);
   add_under(out, random_weights(Vae(sd15_vae_config()).architecture(), dtype, seed + 1), family.vae_name, family.vae_prefix);
-  add_under(out, random_weights(ClipTextModel(clip).architecture(), dtype, seed + 2), clip_key_prefix(kind) + "text_model.", kind.file_prefixes.front());
+  add_under(out, random_weights(ClipTextModel(clip).architecture(), dtype, seed + 2), clip_key_prefix(kind) + "text_model.",
+            kind.file_prefixes.front());
   return out;
 }
 

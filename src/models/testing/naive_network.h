@@ -99,7 +99,8 @@ class Network {
           double sum = 0;
           for (size_t s = 0; s < p.size(); ++s) {
             double dot = 0;
-            for (int64_t c = h * d; c < (h + 1) * d; ++c) dot += q.at(i, c, t / q.w, t % q.w) * k.at(i, c, static_cast<int64_t>(s) / k.w, static_cast<int64_t>(s) % k.w);
+            for (int64_t c = h * d; c < (h + 1) * d; ++c)
+              dot += q.at(i, c, t / q.w, t % q.w) * k.at(i, c, static_cast<int64_t>(s) / k.w, static_cast<int64_t>(s) % k.w);
             sum += p[s] = std::exp(dot / std::sqrt(static_cast<double>(d)));
           }
           for (int64_t c = h * d; c < (h + 1) * d; ++c) {
@@ -133,7 +134,8 @@ class Network {
         for (int64_t place = 0; place < places; ++place) {
           std::vector<size_t> members;
           for (int64_t c = first; c < first + group; ++c)
-            for (int64_t p = across_pixels ? 0 : place; p < (across_pixels ? pixels : place + 1); ++p) members.push_back(static_cast<size_t>((i * x.c + c) * pixels + p));
+            for (int64_t p = across_pixels ? 0 : place; p < (across_pixels ? pixels : place + 1); ++p)
+              members.push_back(static_cast<size_t>((i * x.c + c) * pixels + p));
           double mean = 0;
           double variance = 0;
           for (const size_t m : members) mean += x.values[m] / static_cast<double>(members.size());

@@ -41,7 +41,14 @@ inline VaeConfig tiny_vae_config() {
 }
 
 inline ClipConfig tiny_clip_config() {
-  return {.kind = sd1_clip_l(), .vocabulary = 49408, .positions = 77, .width = 64, .layers = 1, .heads = 1, .feed_forward = 128, .text_projection = false};
+  return {.kind = sd1_clip_l(),
+          .vocabulary = 49408,
+          .positions = 77,
+          .width = 64,
+          .layers = 1,
+          .heads = 1,
+          .feed_forward = 128,
+          .text_projection = false};
 }
 
 inline std::shared_ptr<const variant::BaseModel> base_of(const Architecture& architecture, WeightMap weights) {

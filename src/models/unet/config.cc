@@ -73,11 +73,15 @@ void check_unet_config(const UnetConfig& config, const std::string& source) {
   for (const UnetLevel& level : config.levels) {
     if (level.channels % kNormGroups != 0 || level.channels % per_head != 0) {
       throw Error(ErrorCode::unsupported, "unet: channels do not divide into norm groups and heads",
-                  {{"file", source}, {"channels", std::to_string(level.channels)}, {"groups", std::to_string(kNormGroups)}, {"heads", std::to_string(per_head)}});
+                  {{"file", source},
+                   {"channels", std::to_string(level.channels)},
+                   {"groups", std::to_string(kNormGroups)},
+                   {"heads", std::to_string(per_head)}});
     }
   }
   if (config.model_channels % kNormGroups != 0) {
-    throw Error(ErrorCode::unsupported, "unet: channels do not divide into norm groups", {{"file", source}, {"channels", std::to_string(config.model_channels)}});
+    throw Error(ErrorCode::unsupported, "unet: channels do not divide into norm groups",
+                {{"file", source}, {"channels", std::to_string(config.model_channels)}});
   }
 }
 

@@ -36,8 +36,8 @@ struct UnetConfig {
   bool operator==(const UnetConfig&) const = default;
 };
 
-// `weights` is keyed "diffusion_model.input_blocks.0.0.weight". Throws Error(corrupt) when keys are missing or shapes make no UNet, Error(unsupported)
-// for a UNet of another kind, both naming `source`.
+// `weights` is keyed "diffusion_model.input_blocks.0.0.weight". Throws Error(corrupt) when keys are missing or shapes make no UNet,
+// Error(unsupported) for a UNet of another kind, both naming `source`.
 UnetConfig infer_unet_config(const WeightMap& weights, const HeadRule& heads, const std::string& source);
 
 // Throws Error(unsupported) unless norm groups and heads divide the channels.

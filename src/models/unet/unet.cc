@@ -27,14 +27,16 @@ void check_inputs(const UnetConfig& config, const Tensor& x, std::span<const flo
   check_f32(x, 4, "x");
   check_f32(text, 3, "context");
   const int64_t batch = x.dim(0);
-  if (x.dim(1) != config.in_channels) fail("unet: the latent has another number of channels", std::to_string(config.in_channels), std::to_string(x.dim(1)));
+  if (x.dim(1) != config.in_channels)
+    fail("unet: the latent has another number of channels", std::to_string(config.in_channels), std::to_string(x.dim(1)));
   if (static_cast<int64_t>(timesteps.size()) != batch) fail("unet: one timestep per latent", std::to_string(batch), std::to_string(timesteps.size()));
   if (text.dim(0) != batch) fail("unet: the text conditioning has another batch size", std::to_string(batch), std::to_string(text.dim(0)));
   if (text.dim(2) != config.context_dim) {
     fail("unet: the text conditioning has another width than the model's context", std::to_string(config.context_dim), std::to_string(text.dim(2)));
   }
   if (y.defined() != (config.adm_channels > 0)) {
-    fail("unet: vector conditioning", config.adm_channels > 0 ? std::to_string(config.adm_channels) + " channels" : "none", y.defined() ? "given" : "none");
+    fail("unet: vector conditioning", config.adm_channels > 0 ? std::to_string(config.adm_channels) + " channels" : "none",
+         y.defined() ? "given" : "none");
   }
   if (y.defined()) {
     check_f32(y, 2, "y");

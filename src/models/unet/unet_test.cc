@@ -26,7 +26,8 @@ class NaiveUnet {
     text_ = std::make_unique<Planes>(context.dim(0), context.dim(2), context.dim(1), 1);
     for (int64_t n = 0; n < text_->n; ++n)
       for (int64_t t = 0; t < text_->h; ++t)
-        for (int64_t c = 0; c < text_->c; ++c) text_->at(n, c, t, 0) = static_cast<double>(context.floats()[static_cast<size_t>((n * text_->h + t) * text_->c + c)]);
+        for (int64_t c = 0; c < text_->c; ++c)
+          text_->at(n, c, t, 0) = static_cast<double>(context.floats()[static_cast<size_t>((n * text_->h + t) * text_->c + c)]);
     embed(timesteps, net_.values(name("time_embed.0.weight")).size() / net_.values(name("time_embed.0.bias")).size());
 
     Planes h = net_.conv(x, name("input_blocks.0.0"));
@@ -46,7 +47,8 @@ class NaiveUnet {
       skips.pop_back();
       h = res_and_transformer(joined, block("output", i));
       for (const char* place : {"1.conv", "2.conv"}) {
-        if (net_.has(block("output", i) + place)) h = net_.conv(naive::Network::upsampled(h, skips.back().h, skips.back().w), block("output", i) + place);
+        if (net_.has(block("output", i) + place))
+          h = net_.conv(naive::Network::upsampled(h, skips.back().h, skips.back().w), block("output", i) + place);
       }
     }
     return net_.conv(naive::silu(net_.group_norm(h, name("out.0"), 1e-5)), name("out.2"));
@@ -80,8 +82,9 @@ class NaiveUnet {
   }
 
   Planes attend(const Planes& n, const Planes& context, const std::string& stem) {
-    return net_.conv(naive::Network::attention(net_.conv(n, stem + "to_q"), net_.conv(context, stem + "to_k"), net_.conv(context, stem + "to_v"), heads_),
-                     stem + "to_out.0");
+    return net_.conv(
+        naive::Network::attention(net_.conv(n, stem + "to_q"), net_.conv(context, stem + "to_k"), net_.conv(context, stem + "to_v"), heads_),
+        stem + "to_out.0");
   }
 
   Planes feed_forward(const Planes& n, const std::string& stem) {
@@ -273,11 +276,12 @@ TEST_F(UnetTest, PatchesThatChangeNothingGiveTheSameResult) {
 TEST_F(UnetTest, ReplacementsAreFoundByFullPositionFirst) {
   std::vector<std::string> seen;
   const auto note = [&](const std::string& name) {
-    return variant::Identified<Tensor(const variant::QKV&, const PatchCall&)>{{}, [&seen, name](const variant::QKV& qkv, const PatchCall& call) {
-                                                                                seen.push_back(name + std::to_string(call.position.transformer_index));
-                                                                                EXPECT_EQ(call.heads * call.head_dim, qkv.q.dim(2));
-                                                                                return qkv.q;
-                                                                              }};
+    return variant::Identified<Tensor(const variant::QKV&, const PatchCall&)>{
+        {}, [&seen, name](const variant::QKV& qkv, const PatchCall& call) {
+          seen.push_back(name + std::to_string(call.position.transformer_index));
+          EXPECT_EQ(call.heads * call.head_dim, qkv.q.dim(2));
+          return qkv.q;
+        }};
   };
   variant::TransformerOptions options;
   options.attn1_replace[{"input", 3, -1}] = note("any");
@@ -291,8 +295,8 @@ TEST_F(UnetTest, TellsPatchesWhereTheyAre) {
   std::vector<std::string> seen;
   variant::TransformerOptions options;
   options.middle_patch = {{{}, [&](const Tensor& t, const PatchCall& call) {
-                             seen.push_back(call.position.block + std::to_string(call.position.block_index) + " " + std::to_string(call.height) + "x" +
-                                            std::to_string(call.width) + " " + std::to_string(call.sigmas.at(1)));
+                             seen.push_back(call.position.block + std::to_string(call.position.block_index) + " " + std::to_string(call.height) +
+                                            "x" + std::to_string(call.width) + " " + std::to_string(call.sigmas.at(1)));
                              return t;
                            }}};
   set(options);
@@ -326,8 +330,9 @@ TEST_F(UnetTest, NamesThePatchThatReturnsTheWrongShape) {
   set(options);
   EXPECT_EQ(failure().find("kind"), "attn1_patch");
   options = {};
-  options.attn1_patch = {
-      {{}, [](const AttentionInputs& in, const PatchCall&) { return AttentionInputs{in.n.slice(0, 1), in.context.slice(0, 1), in.value.slice(0, 1)}; }}};
+  options.attn1_patch = {{{}, [](const AttentionInputs& in, const PatchCall&) {
+                            return AttentionInputs{in.n.slice(0, 1), in.context.slice(0, 1), in.value.slice(0, 1)};
+                          }}};
   set(options);
   EXPECT_EQ(failure().text(), "unet: attention patches changed the tokens and no output patch restores them");
   options = {};

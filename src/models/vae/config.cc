@@ -52,7 +52,8 @@ VaeConfig infer_vae_config(const WeightMap& weights, const std::string& source) 
                 {{"file", source}, {"encoder", std::to_string(config.encoder.size())}, {"decoder", std::to_string(config.decoder.size())}});
   }
   if (config.image_channels != 3) {
-    throw Error(ErrorCode::unsupported, "vae: images have to have three channels", {{"file", source}, {"got", std::to_string(config.image_channels)}});
+    throw Error(ErrorCode::unsupported, "vae: images have to have three channels",
+                {{"file", source}, {"got", std::to_string(config.image_channels)}});
   }
   check_levels({{config.encoder_width, 0}}, source);
   check_levels(config.encoder, source);

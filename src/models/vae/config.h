@@ -17,9 +17,9 @@ struct VaeLevel {
 
 struct VaeConfig {
   int64_t image_channels = 3;
-  int64_t encoder_width = 0;   // of the encoder's first convolution
-  int64_t z_channels = 0;      // of the encoder's mean and the decoder's input
-  int64_t latent_channels = 0; // of the latent outside; z_channels where there are no quant convolutions
+  int64_t encoder_width = 0;    // of the encoder's first convolution
+  int64_t z_channels = 0;       // of the encoder's mean and the decoder's input
+  int64_t latent_channels = 0;  // of the latent outside; z_channels where there are no quant convolutions
   // Highest resolution first. The last level's channels are those of the middle.
   std::vector<VaeLevel> encoder, decoder;
   bool quant_convs = true;

@@ -78,7 +78,8 @@ void grow_mask(Tensor& mask, int grow) {
 }
 
 void check_mask(const Tensor& mask, int64_t batch, int grow) {
-  const bool fits = mask.defined() && mask.dtype() == DType::f32 && mask.rank() == 3 && mask.num_elements() > 0 && (mask.dim(0) == 1 || mask.dim(0) == batch);
+  const bool fits =
+      mask.defined() && mask.dtype() == DType::f32 && mask.rank() == 3 && mask.num_elements() > 0 && (mask.dim(0) == 1 || mask.dim(0) == batch);
   if (!fits) {
     throw Error(ErrorCode::invalid, "vae: an inpainting mask is [M, h, w] of f32, M 1 or the batch of the picture",
                 {{"batch", std::to_string(batch)}, {"got", mask.defined() ? mask.shape().to_string() : "nothing"}});
@@ -89,8 +90,8 @@ void check_mask(const Tensor& mask, int64_t batch, int grow) {
 
 }  // namespace
 
-InpaintLatent encode_for_inpaint(const Vae& vae, variant::ModelView& view, compute::Context& context, const Tensor& pixels, const Tensor& mask, int grow,
-                                 const VaeCallExtras& extras) {
+InpaintLatent encode_for_inpaint(const Vae& vae, variant::ModelView& view, compute::Context& context, const Tensor& pixels, const Tensor& mask,
+                                 int grow, const VaeCallExtras& extras) {
   vae.check_image(pixels);
   const Tensor planes = mask.defined() && mask.rank() == 2 ? mask.reshape(Shape({1, mask.dim(0), mask.dim(1)})) : mask;
   check_mask(planes, pixels.dim(0), grow);
@@ -107,7 +108,8 @@ InpaintLatent encode_for_inpaint(const Vae& vae, variant::ModelView& view, compu
     const float* keep = rounded.data<float>() + (rounded.dim(0) == 1 ? 0 : b) * height * width;
     float* pixel = image.mutable_data<float>() + b * height * width * channels;
     for (int64_t i = 0; i < height * width; ++i) {
-      for (int64_t c = 0; c < std::min<int64_t>(channels, 3); ++c) pixel[i * channels + c] = (pixel[i * channels + c] - 0.5F) * (1.0F - keep[i]) + 0.5F;
+      for (int64_t c = 0; c < std::min<int64_t>(channels, 3); ++c)
+        pixel[i * channels + c] = (pixel[i * channels + c] - 0.5F) * (1.0F - keep[i]) + 0.5F;
     }
   }
   InpaintLatent out;

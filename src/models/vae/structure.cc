@@ -33,7 +33,8 @@ class Builder {
       VaeLevelIds& level = half.levels.emplace_back();
       channels = res_blocks(level, name, channels, config_.encoder[i]);
       // One row and column of zeros at the bottom and at the right only.
-      if (i + 1 < config_.encoder.size()) level.resample = modules_.conv2d(name + "downsample.conv", channels, channels, 3, ConvGeometry{2, 0, 0, 1, 1});
+      if (i + 1 < config_.encoder.size())
+        level.resample = modules_.conv2d(name + "downsample.conv", channels, channels, 3, ConvGeometry{2, 0, 0, 1, 1});
     }
     half.middle = middle("encoder.mid.", channels);
     half.norm_out = modules_.norm("encoder.norm_out", channels);

@@ -59,7 +59,8 @@ TEST_F(TiledVaeTest, LatentsThatNoTileCoversAreNotANumber) {
 
 TEST_F(TiledVaeTest, RefusesTilesNotLargerThanTheirOverlap) {
   const Tensor latent = random_tensor(Shape({1, 4, 11, 7}), 1);
-  for (const TileSize& tile : {TileSize{4, 4, 4}, TileSize{4, 4, 2}, TileSize{0, 4, 0}, TileSize{4, 4, -1}, TileSize{1, 1, 0}, TileSize{int64_t{1} << 62, 4, 1}}) {
+  for (const TileSize& tile :
+       {TileSize{4, 4, 4}, TileSize{4, 4, 2}, TileSize{0, 4, 0}, TileSize{4, 4, -1}, TileSize{1, 1, 0}, TileSize{int64_t{1} << 62, 4, 1}}) {
     EXPECT_THROW(decode_tiled(vae, *view, context, latent, tile), Error) << tile.x << " " << tile.overlap;
   }
 }
@@ -111,7 +112,8 @@ TEST_F(InpaintTest, StretchesTheMaskToThePicture) {
 }
 
 TEST_F(InpaintTest, RefusesMasksThatDoNotFit) {
-  for (const Tensor& bad : {Tensor(), Tensor::zeros(Shape({2, 6, 8}), DType::f32), Tensor::zeros(Shape({1, 0, 8}), DType::f32), Tensor::zeros(Shape({6, 8}), DType::u8)}) {
+  for (const Tensor& bad : {Tensor(), Tensor::zeros(Shape({2, 6, 8}), DType::f32), Tensor::zeros(Shape({1, 0, 8}), DType::f32),
+                            Tensor::zeros(Shape({6, 8}), DType::u8)}) {
     EXPECT_THROW(encode_for_inpaint(vae, *view, context, pixels, bad, 0), Error);
   }
   EXPECT_THROW(encode_for_inpaint(vae, *view, context, pixels, one_pixel(6, 8, 0, 0), -1), Error);

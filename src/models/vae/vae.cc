@@ -144,15 +144,18 @@ Tensor centred(const Tensor& image) {
 }  // namespace
 
 void Vae::check_image(const Tensor& image) const {
-  const bool fits = image.defined() && image.dtype() == DType::f32 && image.rank() == 4 && image.dim(0) > 0 && (image.dim(3) == 3 || image.dim(3) == 4);
+  const bool fits =
+      image.defined() && image.dtype() == DType::f32 && image.rank() == 4 && image.dim(0) > 0 && (image.dim(3) == 3 || image.dim(3) == 4);
   if (!fits) throw Error(ErrorCode::invalid, "vae: an image is [B, H, W, 3] of f32", {{"got", describe(image)}});
   if (image.dim(1) < config_.downscale() || image.dim(2) < config_.downscale()) {
-    throw Error(ErrorCode::invalid, "vae: an image is smaller than one latent", {{"want", std::to_string(config_.downscale())}, {"got", describe(image)}});
+    throw Error(ErrorCode::invalid, "vae: an image is smaller than one latent",
+                {{"want", std::to_string(config_.downscale())}, {"got", describe(image)}});
   }
 }
 
 void Vae::check_latent(const Tensor& latent) const {
-  const bool fits = latent.defined() && latent.dtype() == DType::f32 && latent.rank() == 4 && latent.num_elements() > 0 && latent.dim(1) == config_.latent_channels;
+  const bool fits =
+      latent.defined() && latent.dtype() == DType::f32 && latent.rank() == 4 && latent.num_elements() > 0 && latent.dim(1) == config_.latent_channels;
   if (!fits) {
     throw Error(ErrorCode::invalid, "vae: a latent does not fit the autoencoder",
                 {{"want", "f32 [B, " + std::to_string(config_.latent_channels) + ", h, w]"}, {"got", describe(latent)}});
@@ -216,7 +219,8 @@ Posterior posterior_of(const Tensor& moments) {
 
 Tensor sample_posterior(const Posterior& posterior, const Tensor& noise) {
   if (noise.dtype() != DType::f32 || noise.shape() != posterior.mean.shape()) {
-    throw Error(ErrorCode::invalid, "vae: noise does not fit the posterior", {{"want", posterior.mean.shape().to_string()}, {"got", describe(noise)}});
+    throw Error(ErrorCode::invalid, "vae: noise does not fit the posterior",
+                {{"want", posterior.mean.shape().to_string()}, {"got", describe(noise)}});
   }
   Tensor out = Tensor::empty(noise.shape(), DType::f32);
   for (size_t i = 0; i < out.mutable_floats().size(); ++i) {
@@ -237,7 +241,8 @@ Tensor crop_to_multiple(const Tensor& image, int64_t multiple) {
     for (int64_t y = 0; y < height; ++y) {
       const int64_t from = (b * image.dim(1) + y + top) * image.dim(2) + left;
       const int64_t to = (b * height + y) * width;
-      std::memcpy(out.mutable_bytes() + static_cast<size_t>(to) * pixel, image.bytes() + static_cast<size_t>(from) * pixel, static_cast<size_t>(width) * pixel);
+      std::memcpy(out.mutable_bytes() + static_cast<size_t>(to) * pixel, image.bytes() + static_cast<size_t>(from) * pixel,
+                  static_cast<size_t>(width) * pixel);
     }
   }
   return out;

@@ -14,13 +14,13 @@ namespace veneer::models {
 struct VaeCallExtras {
   // Called between blocks; may throw (Error(cancelled)) to end the call.
   std::function<void()> checkpoint;
-  // Called with the result of "decoder.conv_in", "decoder.mid.attn_1", "encoder.down.0.downsample", ...: [1, h, w, C] in the context's dtype, once for
-  // each element of the batch.
+  // Called with the result of "decoder.conv_in", "decoder.mid.attn_1", "encoder.down.0.downsample", ...: [1, h, w, C] in the context's dtype, once
+  // for each element of the batch.
   std::function<void(const std::string& name, const Tensor& nhwc)> observe;
 };
 
-// Immutable; one object may serve several threads at once, each with its own view and context. Elements of a batch run one by one, so the memory that a
-// call needs does not grow with the batch.
+// Immutable; one object may serve several threads at once, each with its own view and context. Elements of a batch run one by one, so the memory that
+// a call needs does not grow with the batch.
 //
 // Latents are in the autoencoder's own space: the factor of the model family (0.18215) is not in them.
 class Vae {

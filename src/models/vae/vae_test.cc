@@ -69,7 +69,9 @@ class VaeTest : public ::testing::Test {
  protected:
   VaeTest() : VaeTest(testing::tiny_vae_config()) {}
   explicit VaeTest(VaeConfig config)
-      : vae(std::move(config)), base(testing::base_of(vae.architecture(), testing::test_weights(vae.architecture(), 5))), view(testing::variant_of(base).patch_model()) {}
+      : vae(std::move(config)),
+        base(testing::base_of(vae.architecture(), testing::test_weights(vae.architecture(), 5))),
+        view(testing::variant_of(base).patch_model()) {}
 
   // What `call` throws.
   template <typename Call>
@@ -102,7 +104,8 @@ struct LinearVaeTest : VaeTest {
 Planes centred_planes(const Tensor& image) {
   Planes out(1, 3, image.dim(1), image.dim(2));
   for (int64_t c = 0; c < 3; ++c)
-    for (int64_t i = 0; i < out.h * out.w; ++i) out.at(0, c, i / out.w, i % out.w) = static_cast<double>(image.floats()[static_cast<size_t>(i * 3 + c)]) * 2 - 1;
+    for (int64_t i = 0; i < out.h * out.w; ++i)
+      out.at(0, c, i / out.w, i % out.w) = static_cast<double>(image.floats()[static_cast<size_t>(i * 3 + c)]) * 2 - 1;
   return out;
 }
 
@@ -187,10 +190,12 @@ TEST_F(VaeTest, ACheckpointMayEndTheCall) {
 }
 
 TEST_F(VaeTest, RefusesTensorsThatDoNotFit) {
-  for (const Tensor& bad : {Tensor(), random_tensor(Shape({1, 6, 10}), 1), random_tensor(Shape({1, 6, 10, 2}), 1), random_tensor(Shape({1, 1, 10, 3}), 1)}) {
+  for (const Tensor& bad :
+       {Tensor(), random_tensor(Shape({1, 6, 10}), 1), random_tensor(Shape({1, 6, 10, 2}), 1), random_tensor(Shape({1, 1, 10, 3}), 1)}) {
     EXPECT_EQ(failure([&] { vae.encode(*view, context, bad); }).code(), ErrorCode::invalid);
   }
-  for (const Tensor& bad : {Tensor(), random_tensor(Shape({4, 6, 10}), 1), random_tensor(Shape({1, 3, 3, 3}), 1), Tensor::zeros(Shape({1, 4, 0, 3}), DType::f32)}) {
+  for (const Tensor& bad :
+       {Tensor(), random_tensor(Shape({4, 6, 10}), 1), random_tensor(Shape({1, 3, 3, 3}), 1), Tensor::zeros(Shape({1, 4, 0, 3}), DType::f32)}) {
     EXPECT_EQ(failure([&] { vae.decode(*view, context, bad); }).code(), ErrorCode::invalid);
   }
 }
