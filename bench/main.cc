@@ -1,5 +1,5 @@
-// veneer-bench: first what the machine can do, then whole networks as fractions of it, then the ops with Google Benchmark's own options (--benchmark_filter=REGEX, ...). --machine_only and --networks_only stop before the
-// single ops.
+// veneer-bench: first what the machine can do, then whole networks as fractions of it, then the ops with Google Benchmark's own options
+// (--benchmark_filter=REGEX, ...). --machine_only and --networks_only stop before the single ops.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -36,9 +36,10 @@ Rates print_machine() {
 void print_unet(veneer::DType dtype, double matmul_rate, int64_t latent) {
   const veneer::bench::UnetFigures figures = veneer::bench::measure_unet(dtype, 2, latent, 3);
   const double rate = figures.gflop / figures.seconds;
-  std::printf("UNet %lldx%lld %-4s  %6.2f s, %5.0f GFLOP, %7.1f GFLOP/s, %.2f of the matmul rate; first call %.1f s, weights %.2f GB, activations %.2f GB\n",
-              static_cast<long long>(latent * 8), static_cast<long long>(latent * 8), std::string(veneer::to_string(dtype)).c_str(), figures.seconds,
-              figures.gflop, rate, rate / matmul_rate, figures.first_seconds, figures.packed_bytes / 1e9, figures.peak_activation_bytes / 1e9);
+  std::printf(
+      "UNet %lldx%lld %-4s  %6.2f s, %5.0f GFLOP, %7.1f GFLOP/s, %.2f of the matmul rate; first call %.1f s, weights %.2f GB, activations %.2f GB\n",
+      static_cast<long long>(latent * 8), static_cast<long long>(latent * 8), std::string(veneer::to_string(dtype)).c_str(), figures.seconds,
+      figures.gflop, rate, rate / matmul_rate, figures.first_seconds, figures.packed_bytes / 1e9, figures.peak_activation_bytes / 1e9);
   std::fflush(stdout);
 }
 

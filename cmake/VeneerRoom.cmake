@@ -26,6 +26,8 @@ function(veneer_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE veneer_${name} ${ARG_TEST_LINK} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE VENEER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    # The tests' own code is not what is measured; this halves their compile time.
+    target_compile_options(${name}_test PRIVATE -O1)
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." PROPERTIES TIMEOUT 300)
   endif()
 endfunction()

@@ -9,7 +9,7 @@ void EngineFlags::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--input", options.input_folder, "folder that LoadImage reads from")->type_name("DIR")->capture_default_str();
   app.add_option("--output", options.output_folder, "folder that SaveImage writes to")->type_name("DIR")->capture_default_str();
-  app.add_option("--dtype", options.dtype, "auto (bf16 where the CPU is fast at it), f32 (the same bits on every run) or bf16")
+  app.add_option("--dtype", options.dtype, "auto (bf16 where the CPU has instructions for it), f32 (the same bits on every run) or bf16")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: one per core")->check(CLI::Range(0, 1024))->capture_default_str();

@@ -33,8 +33,7 @@ class FingerprintBuilder {
   FingerprintBuilder& add(const Fingerprint& fingerprint);
   FingerprintBuilder& add_bytes(std::span<const std::byte> bytes);
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  FingerprintBuilder& add(T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) FingerprintBuilder& add(T value) {
     feed(&value, sizeof value);
     return *this;
   }

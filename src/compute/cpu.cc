@@ -50,6 +50,6 @@ std::string_view kernel_isa() { return runnable_kernel_isas().back(); }
 
 bool bf16_supported() { return onednn::bf16_supported(); }
 
-bool bf16_fast() { return onednn::bf16_fast(); }
+bool bf16_native() { return onednn::bf16_native(); }
 
 }  // namespace veneer::compute

@@ -19,8 +19,8 @@ std::string_view kernel_isa();
 
 // Whether Linear, Conv2d and attention can run in bf16 here at all, under the cap.
 bool bf16_supported();
-// Whether that is faster than f32: with AMX-BF16, or with AVX512-BF16 on AMD. Intel's cores without AMX do their dot products of bf16 at half the
-// rate of f32 (measured on Emerald Rapids: 86 against 165 GFLOP/s a core).
-bool bf16_fast();
+// Whether the CPU has instructions for it: AMX-BF16 or AVX512-BF16. Always half the bytes of f32; several times the rate with AMX, about twice on
+// AMD, and on Intel's cores without AMX only about 0.6 of it (docs/performance.md).
+bool bf16_native();
 
 }  // namespace veneer::compute

@@ -41,7 +41,7 @@ TEST(Cpu, AGuardRunsOtherKernelsAndComesBack) {
   EXPECT_EQ(kernel_isa(), before);
 }
 
-TEST(Cpu, FastBf16IsSupportedBf16) { EXPECT_TRUE(bf16_supported() || !bf16_fast()); }
+TEST(Cpu, NativeBf16IsSupportedBf16) { EXPECT_TRUE(bf16_supported() || !bf16_native()); }
 
 // In a process of its own each, since a cap holds for the process.
 void run_capped(std::string_view name) {

@@ -217,13 +217,13 @@ bool bf16_supported() {
   return try_describe(MatmulDescs{square, Desc({32, 32}, type, Tag::any), Desc(), square}, dnnl::post_ops(), pd);
 }
 
-bool bf16_fast() {
+bool bf16_native() {
   // The values are masks of features: each later instruction set contains the earlier ones' bits.
   const auto has = [](dnnl::cpu_isa isa) {
     const auto wanted = static_cast<unsigned>(isa);
     return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   };
-  return has(dnnl::cpu_isa::avx512_core_amx) || (has(dnnl::cpu_isa::avx512_core_bf16) && __builtin_cpu_is("amd"));
+  return has(dnnl::cpu_isa::avx512_core_amx) || has(dnnl::cpu_isa::avx512_core_bf16);
 }
 
 }  // namespace veneer::compute::onednn

@@ -80,6 +80,6 @@ enum class IsaCap : uint8_t { baseline, avx2, avx512, avx512_bf16, none };
 // False when oneDNN's choice is fixed already.
 bool cap_isa(IsaCap cap);
 bool bf16_supported();
-bool bf16_fast();
+bool bf16_native();
 
 }  // namespace veneer::compute::onednn

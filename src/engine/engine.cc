@@ -24,7 +24,7 @@ namespace veneer {
 namespace {
 
 DType compute_dtype(const std::string& name) {
-  if (name == "auto") return compute::bf16_fast() ? DType::bf16 : DType::f32;
+  if (name == "auto") return compute::bf16_native() ? DType::bf16 : DType::f32;
   if (name == "f32") return DType::f32;
   if (name == "bf16") {
     if (!compute::bf16_supported())

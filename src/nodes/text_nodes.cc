@@ -39,7 +39,7 @@ NodeResult encode_text(NodeContext& node, const Inputs& in) {
   compute::Context context = node.environment().get<ComputeSettings>().f32_context();
   models::EncodedPrompt encoded = clip.network->encode(*view, context, prompt, options);
   if (!encoded.warnings.empty())
-    throw Error(ErrorCode::invalid, "an embedding does not fit the text encoder", {{"input", "text"}, {"detail", encoded.warnings.front()}});
+    throw Error(ErrorCode::invalid, "the prompt cannot be encoded as it is written", {{"input", "text"}, {"detail", encoded.warnings.front()}});
 
   sampling::ConditioningEntry entry;
   entry.context = std::move(encoded.hidden);

@@ -28,8 +28,8 @@ struct AdapterReport {
   struct Mismatch {
     std::string layer;
     std::string key;
-    std::string reason;      // the broken rule
-    std::string want, got;   // shapes, empty when the tensors do not even fit each other
+    std::string reason;     // the broken rule
+    std::string want, got;  // shapes, empty when the tensors do not even fit each other
   };
 
   // Weight key -> value, to be handed to add_patches.

@@ -91,12 +91,14 @@ TEST(AdapterFile, AShapeThatDoesNotFitIsListedWithWantAndGot) {
 TEST(AdapterFile, HostileFactorsAreListedAndNeverUsed) {
   const float inf = std::numeric_limits<float>::infinity();
   const Tensor up = random_tensor({8, 2}, 1), down = random_tensor({2, 6}, 2), odd = random_tensor({3, 6}, 3);
-  const auto lora = [](const Tensor& a, const Tensor& b) { return file_with({{".lora_up.weight", a}, {".lora_down.weight", b}}, "lora_unet_blocks_1"); };
+  const auto lora = [](const Tensor& a, const Tensor& b) {
+    return file_with({{".lora_up.weight", a}, {".lora_down.weight", b}}, "lora_unet_blocks_1");
+  };
   std::vector<AdapterTensors> files;
-  files.push_back(lora(up, odd));                                               // ranks differ
+  files.push_back(lora(up, odd));                                                               // ranks differ
   files.push_back(lora(Tensor::zeros({8, 0}, DType::f32), Tensor::zeros({0, 6}, DType::f32)));  // rank 0
-  files.push_back(lora(Tensor::zeros({}, DType::f32), down));                     // scalars
-  files.push_back(lora(random_tensor({16}, 4), random_tensor({12}, 5)));          // vectors
+  files.push_back(lora(Tensor::zeros({}, DType::f32), down));                                   // scalars
+  files.push_back(lora(random_tensor({16}, 4), random_tensor({12}, 5)));                        // vectors
   for (const float alpha : {inf, -inf, std::nanf("")}) {
     files.push_back(lora(up, down));
     files.back()["lora_unet_blocks_1.alpha"] = scalar_tensor(alpha);
@@ -192,12 +194,12 @@ TEST(KeyMap, KnowsTheSpellingsOfTrainers) {
   const std::vector<std::string> keys = {std::string(kToQ), "diffusion_model.out.2.weight", "diffusion_model.out.2.bias"};
   const UnetLayout layout = {{1, 1}, {1, 0}, 1, {1, 1, 0, 0}};
   add_unet_keys(map, keys, layout);
-  for (const char* name : {"lora_unet_input_blocks_1_1_transformer_blocks_0_attn1_to_q", "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q",
-                           "lycoris_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q",
-                           "diffusion_model.input_blocks.1.1.transformer_blocks.0.attn1.to_q",
-                           "model.diffusion_model.input_blocks.1.1.transformer_blocks.0.attn1.to_q",
-                           "unet.down_blocks.0.attentions.0.transformer_blocks.0.attn1.processor.to_q",
-                           "unet.down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q", "down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q"}) {
+  for (const char* name :
+       {"lora_unet_input_blocks_1_1_transformer_blocks_0_attn1_to_q", "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q",
+        "lycoris_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q", "diffusion_model.input_blocks.1.1.transformer_blocks.0.attn1.to_q",
+        "model.diffusion_model.input_blocks.1.1.transformer_blocks.0.attn1.to_q",
+        "unet.down_blocks.0.attentions.0.transformer_blocks.0.attn1.processor.to_q",
+        "unet.down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q", "down_blocks.0.attentions.0.transformer_blocks.0.attn1.to_q"}) {
     const std::string* key = map.find(name);
     ASSERT_NE(key, nullptr) << name;
     EXPECT_EQ(*key, kToQ) << name;
@@ -207,7 +209,8 @@ TEST(KeyMap, KnowsTheSpellingsOfTrainers) {
 }
 
 TEST(KeyMap, TheSecondTextEncoderIsTe2OnlyBesideTheFirst) {
-  const std::string g = "clip_g.transformer.text_model.encoder.layers.0.mlp.fc1.weight", l = "clip_l.transformer.text_model.encoder.layers.0.mlp.fc1.weight";
+  const std::string g = "clip_g.transformer.text_model.encoder.layers.0.mlp.fc1.weight",
+                    l = "clip_l.transformer.text_model.encoder.layers.0.mlp.fc1.weight";
   KeyMap both, alone;
   add_clip_keys(both, std::vector<std::string>{g, l});
   add_clip_keys(alone, std::vector<std::string>{g});

@@ -57,7 +57,8 @@ TEST(CalculateWeight, OnePassAndTheGeneralWayGiveTheSameBits) {
   for (const Shape& shape : {Shape{300, 700}, Shape{5, 3}, Shape{20, 16, 3, 3}}) {
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       const Tensor base = to_dtype(random_tensor(shape, 1), dtype);
-      std::vector<PatchRecord> records = {record_of(small_lora(shape, 2), 0.8, 1.3), record_of(make_diff(to_dtype(random_tensor(shape, 4), DType::f16)), -0.3),
+      std::vector<PatchRecord> records = {record_of(small_lora(shape, 2), 0.8, 1.3),
+                                          record_of(make_diff(to_dtype(random_tensor(shape, 4), DType::f16)), -0.3),
                                           record_of(small_lora(shape, 5), 0, 0.9)};
       const Tensor streamed = calculate(base, records);
       for (PatchRecord& record : records) record.function = identity_function();
@@ -78,7 +79,8 @@ TEST(CalculateWeight, AnOffsetTouchesItsSliceOnly) {
 
 TEST(CalculateWeight, RefusesAnOffsetThatLeavesTheWeight) {
   const Tensor base = random_tensor({4, 4}, 1);
-  for (const Offset& offset : {Offset{0, 3, 2}, Offset{2, 0, 1}, Offset{-1, 0, 1}, Offset{0, -1, 2}, Offset{1, 0, INT64_MAX}, Offset{0, INT64_MAX, 1}}) {
+  for (const Offset& offset :
+       {Offset{0, 3, 2}, Offset{2, 0, 1}, Offset{-1, 0, 1}, Offset{0, -1, 2}, Offset{1, 0, INT64_MAX}, Offset{0, INT64_MAX, 1}}) {
     PatchRecord record = record_of(make_diff(random_tensor({2, 4}, 2)));
     record.offset = offset;
     EXPECT_THROW(calculate(base, {record}), Error);

@@ -37,9 +37,7 @@ TEST(Dora, NormIsThatOfTheBaseInReferenceMode) {
   expect_near(got, tensor({2, 2}, {1.25F, 0.25F, 0, 1}), 1e-5F);
 }
 
-TEST(Dora, StrengthZeroIsTheBaseToTheBit) {
-  EXPECT_TRUE(same_bits(patched(identity(), unit_dora(tensor({2, 1}, {3, 4})), 0), identity()));
-}
+TEST(Dora, StrengthZeroIsTheBaseToTheBit) { EXPECT_TRUE(same_bits(patched(identity(), unit_dora(tensor({2, 1}, {3, 4})), 0), identity())); }
 
 TEST(Dora, StrengthExtrapolatesLinearly) {
   const PatchValuePtr value = unit_dora(tensor({2, 1}, {1, 1}));

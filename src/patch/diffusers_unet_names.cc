@@ -13,15 +13,20 @@ using Pair = std::array<std::string_view, 2>;  // SD layout, diffusers
 
 constexpr Pair kResnet[] = {{"in_layers.0", "norm1"},  {"in_layers.2", "conv1"},  {"emb_layers.1", "time_emb_proj"},
                             {"out_layers.0", "norm2"}, {"out_layers.3", "conv2"}, {"skip_connection", "conv_shortcut"}};
-constexpr Pair kOutside[] = {{"label_emb.0.0", "class_embedding.linear_1"}, {"label_emb.0.2", "class_embedding.linear_2"},
-                             {"label_emb.0.0", "add_embedding.linear_1"},   {"label_emb.0.2", "add_embedding.linear_2"},
-                             {"time_embed.0", "time_embedding.linear_1"},   {"time_embed.2", "time_embedding.linear_2"},
-                             {"input_blocks.0.0", "conv_in"},               {"out.0", "conv_norm_out"},
+constexpr Pair kOutside[] = {{"label_emb.0.0", "class_embedding.linear_1"},
+                             {"label_emb.0.2", "class_embedding.linear_2"},
+                             {"label_emb.0.0", "add_embedding.linear_1"},
+                             {"label_emb.0.2", "add_embedding.linear_2"},
+                             {"time_embed.0", "time_embedding.linear_1"},
+                             {"time_embed.2", "time_embedding.linear_2"},
+                             {"input_blocks.0.0", "conv_in"},
+                             {"out.0", "conv_norm_out"},
                              {"out.2", "conv_out"}};
 // The same in both.
 constexpr std::string_view kAttention[] = {"norm", "proj_in", "proj_out"};
-constexpr std::string_view kTransformer[] = {"norm1",      "norm2",      "norm3",      "attn1.to_q",     "attn1.to_k",    "attn1.to_v", "attn1.to_out.0",
-                                             "attn2.to_q", "attn2.to_k", "attn2.to_v", "attn2.to_out.0", "ff.net.0.proj", "ff.net.2"};
+constexpr std::string_view kTransformer[] = {"norm1",          "norm2",          "norm3",      "attn1.to_q", "attn1.to_k",
+                                             "attn1.to_v",     "attn1.to_out.0", "attn2.to_q", "attn2.to_k", "attn2.to_v",
+                                             "attn2.to_out.0", "ff.net.0.proj",  "ff.net.2"};
 
 class Names {
  public:
@@ -87,7 +92,8 @@ void check(const UnetLayout& layout) {
   }
   if (layout.transformer_depth.size() < blocks || layout.transformer_depth_output.size() < blocks + layout.num_res_blocks.size()) {
     throw Error(ErrorCode::invalid, "unet layout: a transformer depth is missing",
-                {{"residual blocks", std::to_string(blocks)}, {"transformer_depth", std::to_string(layout.transformer_depth.size())},
+                {{"residual blocks", std::to_string(blocks)},
+                 {"transformer_depth", std::to_string(layout.transformer_depth.size())},
                  {"transformer_depth_output", std::to_string(layout.transformer_depth_output.size())}});
   }
 }

@@ -12,14 +12,30 @@ struct Sign {
 };
 
 // Values of ss_base_model_version and modelspec.architecture, the more special first.
-constexpr Sign kMetadata[] = {{"sdxl", "sdxl"},           {"stable-diffusion-xl", "sdxl"}, {"sd3", "sd3"}, {"stable-diffusion-3", "sd3"}, {"flux", "flux"},
-                              {"sd_v2", "sd2"},           {"stable-diffusion-v2", "sd2"},  {"sd_v1", "sd1"}, {"stable-diffusion-v1", "sd1"},
-                              {"hunyuan_video", "hunyuan_video"}, {"wan", "wan"},          {"lumina", "lumina"}};
+constexpr Sign kMetadata[] = {{"sdxl", "sdxl"},
+                              {"stable-diffusion-xl", "sdxl"},
+                              {"sd3", "sd3"},
+                              {"stable-diffusion-3", "sd3"},
+                              {"flux", "flux"},
+                              {"sd_v2", "sd2"},
+                              {"stable-diffusion-v2", "sd2"},
+                              {"sd_v1", "sd1"},
+                              {"stable-diffusion-v1", "sd1"},
+                              {"hunyuan_video", "hunyuan_video"},
+                              {"wan", "wan"},
+                              {"lumina", "lumina"}};
 
-constexpr Sign kNames[] = {{"single_transformer_blocks", "flux"}, {"single_blocks", "flux"},      {"double_blocks", "flux"},
-                           {"joint_blocks", "sd3"},               {"add_k_proj", "sd3"},          {"lora_te2_", "sdxl"},
-                           {"text_encoder_2.", "sdxl"},           {"add_embedding", "sdxl"},      {"label_emb", "sdxl"},
-                           {"transformer_blocks_9_", "sdxl"},     {"transformer_blocks.9.", "sdxl"}};
+constexpr Sign kNames[] = {{"single_transformer_blocks", "flux"},
+                           {"single_blocks", "flux"},
+                           {"double_blocks", "flux"},
+                           {"joint_blocks", "sd3"},
+                           {"add_k_proj", "sd3"},
+                           {"lora_te2_", "sdxl"},
+                           {"text_encoder_2.", "sdxl"},
+                           {"add_embedding", "sdxl"},
+                           {"label_emb", "sdxl"},
+                           {"transformer_blocks_9_", "sdxl"},
+                           {"transformer_blocks.9.", "sdxl"}};
 
 // Width of the text that cross attention reads, from the down factor of an attn2 key projection.
 std::string_view from_context_width(const AdapterTensors& tensors) {

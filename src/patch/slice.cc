@@ -17,7 +17,8 @@ Runs runs_of(const Shape& whole, const Offset& offset) {
   const auto inner = static_cast<size_t>(whole.num_elements_from(offset.dim + 1));
   size_t outer = 1;
   for (int i = 0; i < offset.dim; ++i) outer *= static_cast<size_t>(whole[i]);
-  return {outer, static_cast<size_t>(offset.length) * inner, static_cast<size_t>(whole[offset.dim]) * inner, static_cast<size_t>(offset.start) * inner};
+  return {outer, static_cast<size_t>(offset.length) * inner, static_cast<size_t>(whole[offset.dim]) * inner,
+          static_cast<size_t>(offset.start) * inner};
 }
 
 }  // namespace
@@ -26,9 +27,10 @@ void check_offset(const Offset& offset, const Shape& shape) {
   const bool fits = offset.dim >= 0 && offset.dim < shape.rank() && offset.start >= 0 && offset.length >= 0 && offset.start <= shape[offset.dim] &&
                     offset.length <= shape[offset.dim] - offset.start;
   if (fits) return;
-  throw Error(ErrorCode::invalid, "patch: offset leaves the weight",
-              {{"want", shape.to_string()},
-               {"got", "dim " + std::to_string(offset.dim) + ", start " + std::to_string(offset.start) + ", length " + std::to_string(offset.length)}});
+  throw Error(
+      ErrorCode::invalid, "patch: offset leaves the weight",
+      {{"want", shape.to_string()},
+       {"got", "dim " + std::to_string(offset.dim) + ", start " + std::to_string(offset.start) + ", length " + std::to_string(offset.length)}});
 }
 
 Tensor copy_slice(const Tensor& whole, const Offset& offset) {

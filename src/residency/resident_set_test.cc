@@ -62,7 +62,8 @@ TEST_F(ResidentSetTest, DropsEntriesOfExpiredOwnersFirst) {
 
 TEST_F(ResidentSetTest, AFailedBuildLeavesNoEntryAndCanBeTriedAgain) {
   ResidentSet set;
-  EXPECT_THROW((void)set.acquire(key(1), owner_, "x", []() -> std::shared_ptr<const Resident> { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THROW((void)set.acquire(key(1), owner_, "x", []() -> std::shared_ptr<const Resident> { throw std::runtime_error("no"); }),
+               std::runtime_error);
   EXPECT_FALSE(set.contains(key(1)));
   EXPECT_TRUE(static_cast<bool>(get(set, 1)));
 }

@@ -172,9 +172,8 @@ void copy_to_f32(const Tensor& tensor, std::span<float> out) {
 }
 
 void copy_from_f32(std::span<const float> values, DType dtype, std::byte* out) {
-  parallel_for(values.size(), kGrain, [&](size_t begin, size_t end) {
-    store_f32(dtype, values.data() + begin, end - begin, out + begin * size_of(dtype));
-  });
+  parallel_for(values.size(), kGrain,
+               [&](size_t begin, size_t end) { store_f32(dtype, values.data() + begin, end - begin, out + begin * size_of(dtype)); });
 }
 
 }  // namespace veneer

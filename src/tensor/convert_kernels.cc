@@ -19,12 +19,12 @@ using F32 = hn::ScalableTag<float>;
 using V32 = hn::Vec<D32>;
 
 struct Format {
-  int shift;               // 23 - mantissa bits
-  int32_t rebias;          // difference of the biases, as exponent bits
-  int32_t smallest_normal; // as f32 bits
-  int32_t magic;           // f32 bits of the number whose unit is the subnormal unit
-  int32_t limit;           // f32 bits from which a value is out of range
-  int32_t overflow;        // what it becomes
+  int shift;                // 23 - mantissa bits
+  int32_t rebias;           // difference of the biases, as exponent bits
+  int32_t smallest_normal;  // as f32 bits
+  int32_t magic;            // f32 bits of the number whose unit is the subnormal unit
+  int32_t limit;            // f32 bits from which a value is out of range
+  int32_t overflow;         // what it becomes
   int32_t nan;
   int sign_shift;
 };
@@ -41,8 +41,7 @@ V32 narrow(V32 bits) {
   const auto sign = hn::And(hn::BitCast(d, hn::ShiftRight<kFormat.sign_shift>(hn::BitCast(hn::RebindToUnsigned<D32>(), bits))),
                             hn::Set(d, kFormat.sign_shift == 16 ? 0x8000 : 0x80));
   const auto odd = hn::And(hn::ShiftRight<kFormat.shift>(rest), hn::Set(d, 1));
-  const auto normal =
-      hn::ShiftRight<kFormat.shift>(hn::Add(hn::Add(rest, hn::Set(d, (1 << (kFormat.shift - 1)) - 1 - kFormat.rebias)), odd));
+  const auto normal = hn::ShiftRight<kFormat.shift>(hn::Add(hn::Add(rest, hn::Set(d, (1 << (kFormat.shift - 1)) - 1 - kFormat.rebias)), odd));
   const auto magic = hn::Set(d, kFormat.magic);
   const auto tiny = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(f, rest), hn::BitCast(f, magic))), magic);
   auto result = hn::IfThenElse(hn::Lt(rest, hn::Set(d, kFormat.smallest_normal)), tiny, normal);

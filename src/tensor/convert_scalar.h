@@ -10,8 +10,8 @@ namespace veneer::scalar {
 inline float f16_to_f32(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
   const uint32_t rest = static_cast<uint32_t>(bits & 0x7fffU) << 13;
-  const uint32_t normal = rest + (112U << 23);    // moves the exponent's bias from 15 to 127
-  const uint32_t special = rest + (224U << 23);   // exponent 31 becomes 255
+  const uint32_t normal = rest + (112U << 23);   // moves the exponent's bias from 15 to 127
+  const uint32_t special = rest + (224U << 23);  // exponent 31 becomes 255
   // 2^-14 * (1 + m / 1024) - 2^-14: no subnormal f32 takes part, so a thread that flushes them to zero gets the same.
   const float tiny = std::bit_cast<float>(normal + (1U << 23)) - std::bit_cast<float>(113U << 23);
   uint32_t result = rest >= (31U << 23) ? special : normal;

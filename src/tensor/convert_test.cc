@@ -65,8 +65,22 @@ void expect_same(double got, double want, double input) {
 }
 
 std::vector<float> awkward_values(const Format& f) {
-  std::vector<float> values = {0.0F, -0.0F, kInf, -kInf, kNan, std::numeric_limits<float>::max(), std::numeric_limits<float>::min(),
-                               std::numeric_limits<float>::denorm_min(), 464.0F, 465.0F, 480.0F, 65519.9F, 65520.0F, 61439.0F, 61440.0F, 65536.0F};
+  std::vector<float> values = {0.0F,
+                               -0.0F,
+                               kInf,
+                               -kInf,
+                               kNan,
+                               std::numeric_limits<float>::max(),
+                               std::numeric_limits<float>::min(),
+                               std::numeric_limits<float>::denorm_min(),
+                               464.0F,
+                               465.0F,
+                               480.0F,
+                               65519.9F,
+                               65520.0F,
+                               61439.0F,
+                               61440.0F,
+                               65536.0F};
   // Each value of the type, the midpoint to its neighbour, and the floats around both.
   const uint32_t patterns = 1U << (f.exponent_bits + f.mantissa_bits);
   for (uint32_t bits = 0; bits + 1 < patterns; ++bits) {
@@ -83,11 +97,13 @@ std::vector<float> awkward_values(const Format& f) {
 }
 
 TEST(Convert, F16MatchesTheSlowTruth) {
-  for (const float v : awkward_values(kF16)) expect_same(static_cast<double>(f16_to_f32(f32_to_f16(v))), round_slowly(v, kF16), static_cast<double>(v));
+  for (const float v : awkward_values(kF16))
+    expect_same(static_cast<double>(f16_to_f32(f32_to_f16(v))), round_slowly(v, kF16), static_cast<double>(v));
 }
 
 TEST(Convert, Bf16MatchesTheSlowTruth) {
-  for (const float v : awkward_values(kBf16)) expect_same(static_cast<double>(bf16_to_f32(f32_to_bf16(v))), round_slowly(v, kBf16), static_cast<double>(v));
+  for (const float v : awkward_values(kBf16))
+    expect_same(static_cast<double>(bf16_to_f32(f32_to_bf16(v))), round_slowly(v, kBf16), static_cast<double>(v));
 }
 
 TEST(Convert, Fp8MatchesTheSlowTruth) {

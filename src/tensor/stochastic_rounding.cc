@@ -156,7 +156,8 @@ Tensor stochastic_round(const Tensor& value, DType dtype, std::span<const float>
     throw Error(ErrorCode::invalid, "stochastic rounding: draws do not fit the tensor",
                 {{"shape", value.shape().to_string()}, {"draws", std::to_string(uniform.size())}});
   }
-  return round_blocks(value, dtype, [&](size_t begin, size_t count) { return uniform.subspan(begin, count); }, allocator);
+  return round_blocks(
+      value, dtype, [&](size_t begin, size_t count) { return uniform.subspan(begin, count); }, allocator);
 }
 
 }  // namespace veneer

@@ -29,9 +29,7 @@ class SystemAllocator final : public Allocator {
   }
 
  private:
-  static Error no_memory(size_t size_bytes) {
-    return Error(ErrorCode::no_memory, "out of memory", {{"bytes", std::to_string(size_bytes)}});
-  }
+  static Error no_memory(size_t size_bytes) { return Error(ErrorCode::no_memory, "out of memory", {{"bytes", std::to_string(size_bytes)}}); }
 };
 
 }  // namespace

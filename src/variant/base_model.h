@@ -44,7 +44,8 @@ class ModuleTable {
 class BaseModel {
  public:
   // `weights`: key -> tensor, keys as patches name them ("diffusion_model.input_blocks.0.0.weight"); tensors are views into a mapped file or own
-  // their bytes. Every module's weight (and bias) has to be there: Error(corrupt) names the first missing key. Keys that no module uses stay available.
+  // their bytes. Every module's weight (and bias) has to be there: Error(corrupt) names the first missing key. Keys that no module uses stay
+  // available.
   static std::shared_ptr<const BaseModel> create(std::string architecture, ModuleTable table, std::map<std::string, Tensor, std::less<>> weights,
                                                  std::string source_name);
 

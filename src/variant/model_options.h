@@ -33,9 +33,9 @@ struct PatchCall {
   BlockPosition position;
   int heads = 0;
   int head_dim = 0;
-  int64_t height = 0, width = 0;         // of the activations at this place
-  std::vector<int> cond_or_uncond;       // per chunk of the batch: 0 positive, 1 negative
-  std::vector<float> sigmas;             // one per batch row
+  int64_t height = 0, width = 0;    // of the activations at this place
+  std::vector<int> cond_or_uncond;  // per chunk of the batch: 0 positive, 1 negative
+  std::vector<float> sigmas;        // one per batch row
 };
 
 // Tensors given to patches and returned by them are f32: tokens [B, T, C], or NHWC for block patches.

@@ -116,8 +116,8 @@ void Case::check(std::string_view role, const Tensor& got) {
   if (wrong == 0) return;
   std::ostringstream text;
   text.precision(9);
-  text << role << ": " << wrong << " of " << a.size() << " elements differ, worst at " << at(want.shape(), static_cast<int64_t>(worst)) << ": got " << a[worst]
-       << ", expected " << b[worst] << (limit.exact ? " (exact)" : "");
+  text << role << ": " << wrong << " of " << a.size() << " elements differ, worst at " << at(want.shape(), static_cast<int64_t>(worst)) << ": got "
+       << a[worst] << ", expected " << b[worst] << (limit.exact ? " (exact)" : "");
   if (!limit.exact) text << " (atol " << limit.atol << ", rtol " << limit.rtol << ")";
   failures_.push_back(text.str());
 }
@@ -164,7 +164,9 @@ Tensor Group::tensor(std::string_view name) const {
   throw Error(ErrorCode::not_found, "goldens: no such tensor", {{"group", name_}, {"tensor", std::string(name)}});
 }
 
-formats::SafetensorsFile Group::model(const std::string& name) const { return formats::SafetensorsFile::open(root_ / "models" / (name + ".safetensors")); }
+formats::SafetensorsFile Group::model(const std::string& name) const {
+  return formats::SafetensorsFile::open(root_ / "models" / (name + ".safetensors"));
+}
 
 nlohmann::json Group::model_config(const std::string& name) const { return read_json(root_ / "models" / (name + ".json")); }
 

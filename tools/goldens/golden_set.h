@@ -28,8 +28,8 @@ struct Tolerance {
 
 class Group;
 
-// One case while it runs. A runner reads inputs, computes, and hands every result to one of the check functions; the case passes when every output and
-// every expected value was checked and none differed.
+// One case while it runs. A runner reads inputs, computes, and hands every result to one of the check functions; the case passes when every output
+// and every expected value was checked and none differed.
 class Case {
  public:
   Case(const Group& group, const nlohmann::json& description);
@@ -76,8 +76,8 @@ class Group {
   static std::unique_ptr<Group> open(const std::filesystem::path& folder, const std::string& name);
   const std::string& name() const { return name_; }
   const nlohmann::json& manifest() const { return manifest_; }
-  const std::filesystem::path& root() const { return root_; }        // the goldens folder
-  std::filesystem::path folder() const { return root_ / name_; }     // this group's folder
+  const std::filesystem::path& root() const { return root_; }     // the goldens folder
+  std::filesystem::path folder() const { return root_ / name_; }  // this group's folder
   Tensor tensor(std::string_view name) const;
   bool has_tensor(std::string_view name) const;
   // models/NAME.safetensors of the goldens folder.

@@ -1,5 +1,5 @@
-// "boft" (arXiv:2311.06243, as LyCORIS stores it): the rotation is a product of butterfly stages, each rotating blocks of rows that lie a stride apart.
-// W1 = rescale * (stages applied to W), W' = W + strength * (W1 - W).
+// "boft" (arXiv:2311.06243, as LyCORIS stores it): the rotation is a product of butterfly stages, each rotating blocks of rows that lie a stride
+// apart. W1 = rescale * (stages applied to W), W' = W + strength * (W1 - W).
 #include <algorithm>
 #include <utility>
 

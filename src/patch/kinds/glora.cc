@@ -66,9 +66,7 @@ class Glora final : public PatchValue {
                 {{"want", weight.to_string()}, {"got", b1_.shape().to_string() + " x " + b2_.shape().to_string()}});
   }
 
-  Tensor from_old(const WorkingWeight& weight) const {
-    return weight.product(weight.product(weight.values(), weight.load(a2_)), weight.load(a1_));
-  }
+  Tensor from_old(const WorkingWeight& weight) const { return weight.product(weight.product(weight.values(), weight.load(a2_)), weight.load(a1_)); }
 
   // Contracts the input channels; for a convolution at each spatial position.
   Tensor from_new(const WorkingWeight& weight) const {

@@ -28,12 +28,13 @@ std::vector<Sample> samples() {
   return {
       {"lora", value_from({{".lora_up.weight", r({12, 2})}, {".lora_down.weight", r({2, 8})}, {".alpha", scalar_tensor(1)}}), linear},
       {"lora conv", value_from({{".lora_up.weight", r({12, 2, 1, 1})}, {".lora_down.weight", r({2, 8, 3, 3})}}), conv},
-      {"lora mid", value_from({{".lora_up.weight", r({12, 2, 1, 1})}, {".lora_down.weight", r({2, 8, 1, 1})}, {".lora_mid.weight", r({2, 2, 3, 3})}}), conv},
+      {"lora mid", value_from({{".lora_up.weight", r({12, 2, 1, 1})}, {".lora_down.weight", r({2, 8, 1, 1})}, {".lora_mid.weight", r({2, 2, 3, 3})}}),
+       conv},
       {"dora", value_from({{".lora_up.weight", r({12, 2})}, {".lora_down.weight", r({2, 8})}, {".dora_scale", r({12, 1})}}), linear},
       {"loha", value_from({{".hada_w1_a", r({12, 2})}, {".hada_w1_b", r({2, 8})}, {".hada_w2_a", r({12, 2})}, {".hada_w2_b", r({2, 8})}}), linear},
       {"lokr", value_from({{".lokr_w1", r({4, 2})}, {".lokr_w2_a", r({3, 2})}, {".lokr_w2_b", r({2, 4})}, {".alpha", scalar_tensor(1)}}), linear},
-      {"lokr tucker",
-       value_from({{".lokr_w1", r({4, 2})}, {".lokr_w2_a", r({2, 3})}, {".lokr_w2_b", r({2, 4})}, {".lokr_t2", r({2, 2, 3, 3})}}), conv},
+      {"lokr tucker", value_from({{".lokr_w1", r({4, 2})}, {".lokr_w2_a", r({2, 3})}, {".lokr_w2_b", r({2, 4})}, {".lokr_t2", r({2, 2, 3, 3})}}),
+       conv},
       {"glora", value_from({{".a1.weight", r({8, 2})}, {".a2.weight", r({2, 8})}, {".b1.weight", r({12, 2})}, {".b2.weight", r({2, 8})}}), linear},
       {"oft", value_from({{".oft_blocks", r({3, 4, 4})}, {".rescale", r({12, 1})}}), linear},
       {"boft", value_from({{".oft_blocks", r({2, 4, 4, 4})}}), Shape{16, 8}},
@@ -146,8 +147,8 @@ TEST(Lora, ReshapeGrowsTheWeightWithZeros) {
   Tensor extents = Tensor::empty({2}, DType::i64);
   extents.mutable_data<int64_t>()[0] = 3;
   extents.mutable_data<int64_t>()[1] = 4;
-  const PatchValuePtr value = value_from(
-      {{".lora_up.weight", tensor({3, 1}, {1, 1, 1})}, {".lora_down.weight", tensor({1, 4}, {1, 1, 1, 1})}, {".reshape_weight", extents}});
+  const PatchValuePtr value =
+      value_from({{".lora_up.weight", tensor({3, 1}, {1, 1, 1})}, {".lora_down.weight", tensor({1, 4}, {1, 1, 1, 1})}, {".reshape_weight", extents}});
   const Tensor base = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   expect_near(patched(base, value), tensor({3, 4}, {2, 3, 4, 1, 5, 6, 7, 1, 1, 1, 1, 1}), 0);
   const std::vector<PatchRecord> records = {record_of(value)};

@@ -1,5 +1,5 @@
-// "loha" (LyCORIS, after FedPara, arXiv:2108.06098): dW = alpha / rank * (w1_a @ w1_b) * (w2_a @ w2_b), the outer product by element. With cores t1, t2
-// each factor is a Tucker product. With dora_scale: DoRA.
+// "loha" (LyCORIS, after FedPara, arXiv:2108.06098): dW = alpha / rank * (w1_a @ w1_b) * (w2_a @ w2_b), the outer product by element. With cores t1,
+// t2 each factor is a Tucker product. With dora_scale: DoRA.
 #include <utility>
 
 #include "base/checked.h"

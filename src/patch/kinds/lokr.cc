@@ -1,5 +1,5 @@
-// "lokr" (LyCORIS, arXiv:2309.14859): dW = alpha / rank * kron(w1, w2), where each of w1, w2 is a whole matrix or a product a @ b, and w2 also a Tucker
-// product. rank is that of a factored one, w2's if both are; with neither factored alpha has no effect. With dora_scale: DoRA.
+// "lokr" (LyCORIS, arXiv:2309.14859): dW = alpha / rank * kron(w1, w2), where each of w1, w2 is a whole matrix or a product a @ b, and w2 also a
+// Tucker product. rank is that of a factored one, w2's if both are; with neither factored alpha has no effect. With dora_scale: DoRA.
 #include <algorithm>
 #include <utility>
 

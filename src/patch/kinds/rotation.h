@@ -9,8 +9,8 @@
 namespace veneer::patch {
 
 struct RotationParts {
-  Tensor blocks;     // [blocks, b, b] (OFT) or [stages, blocks, b, b] (BOFT)
-  Tensor rescale;    // one factor per output row, or undefined
+  Tensor blocks;   // [blocks, b, b] (OFT) or [stages, blocks, b, b] (BOFT)
+  Tensor rescale;  // one factor per output row, or undefined
   Tensor dora_scale;
   std::optional<double> alpha;
 };
