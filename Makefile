@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 VENEER := build/release/veneer
 
-.PHONY: help deps test-deps build demo test bench asan tsan fuzz lint format clean
+.PHONY: help deps test-deps build demo test bench asan tsan fuzz lint format format-check clean
 
 help:
 	@echo "make demo    install what is missing, build, draw the demo pictures"
@@ -44,6 +44,9 @@ fuzz: test-deps
 
 lint: test-deps
 	@tools/lint.sh
+
+format-check:
+	@git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror && echo "clang-format: all files have the form"
 
 format:
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i

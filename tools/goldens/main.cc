@@ -80,7 +80,12 @@ int main(int argc, char** argv) {
         std::printf("absent %s: this folder has no such group\n", std::string(def.name).c_str());
         continue;
       }
-      run_group(folder, def, only_case, totals);
+      try {
+        run_group(folder, def, only_case, totals);
+      } catch (const std::exception& error) {
+        std::printf("FAIL %s: %s\n", std::string(def.name).c_str(), error.what());
+        ++totals.failed;
+      }
     }
     // A group that the folder holds and the tool cannot run is said, never passed over in silence.
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
