@@ -1,6 +1,10 @@
 #include "graph/value.h"
 
+#include <cxxabi.h>
+
 #include <cmath>
+#include <cstdlib>
+#include <memory>
 
 #include "tensor/tensor.h"
 
@@ -18,6 +22,15 @@ struct Value::Content {
 };
 
 namespace {
+
+// The C++ type as people write it, without its namespaces: "ClipValue".
+std::string readable_name(std::type_index type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? demangled.get() : type.name();
+  const size_t scope = name.rfind("::", name.find('<'));
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
 
 std::string natural_type(const Json& value) {
   if (value.is_boolean()) return "BOOLEAN";
@@ -143,7 +156,7 @@ const std::optional<std::string>& Value::blocker_message() const {
 }
 
 const std::shared_ptr<const void>& Value::checked_object(std::type_index want) const {
-  if (!is_object() || content_->object_type != want) wrong_kind(want.name(), *this);
+  if (!is_object() || content_->object_type != want) wrong_kind(readable_name(want), *this);
   return content_->object;
 }
 
