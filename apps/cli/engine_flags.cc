@@ -1,5 +1,7 @@
 #include "engine_flags.h"
 
+#include "value_checks.h"
+
 namespace veneer::cli {
 
 void EngineFlags::add_to(CLI::App& app) {
@@ -8,7 +10,8 @@ void EngineFlags::add_to(CLI::App& app) {
       ->type_name("DIR")
       ->capture_default_str();
   app.add_option("--input", options.input_folder, "folder that LoadImage reads from")->type_name("DIR")->capture_default_str();
-  app.add_option("--output", options.output_folder, "folder that SaveImage writes to")->type_name("DIR")->capture_default_str();
+  app.add_option("--output", options.output_folder, "folder that SaveImage writes to")->type_name("DIR")->check(not_empty())->capture_default_str();
+  app.add_option("--temp", options.temp_folder, "folder that PreviewImage writes to; default: temp in the output folder")->type_name("DIR");
   app.add_option("--dtype", options.dtype, "auto (bf16 where the CPU has instructions for it), f32 (the same bits on every run) or bf16")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();

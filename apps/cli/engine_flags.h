@@ -12,7 +12,7 @@ struct EngineFlags {
   EngineOptions options;
   bool json = false;  // one JSON object on standard output and nothing else there
 
-  // Adds --models, --input, --output, --dtype, --threads, --isa and --json. `this` must outlive the parse.
+  // Adds --models, --input, --output, --temp, --dtype, --threads, --isa and --json. `this` must outlive the parse.
   void add_to(CLI::App& app);
 };
 

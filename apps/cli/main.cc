@@ -1,7 +1,12 @@
 // veneer: the command line. Parses arguments, calls the engine, prints. Exit code 0 for success, 1 for an error, 2 for a wrong command line.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -61,9 +66,24 @@ int run_chosen(std::span<const veneer::cli::Command> commands, bool json) {
   return kWrongUsage;
 }
 
-}  // namespace
+// A standard stream that the caller closed must not become the number of the next file that is opened: what is printed would end up there. The
+// stand-ins are open the wrong way round, so that using them fails as the closed ones would.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
 
-int main(int argc, char** argv) {
+// What was printed may still be in the buffer, and only now does a full disk show.
+int with_output_written(int exit_code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  const std::string reason = errno == 0 ? "an earlier write failed" : std::strerror(errno);
+  const int failed = report(veneer::Error(veneer::ErrorCode::invalid, "standard output cannot be written", {{"reason", reason}}), false, kFailed);
+  return exit_code == 0 ? failed : exit_code;
+}
+
+int run_program(int argc, char** argv) {
   CLI::App app("Veneer runs ComfyUI workflows on Stable Diffusion models.", "veneer");
   app.set_version_flag("--version", std::string("veneer ") + veneer::version() + " (" + veneer::build_commit() + ")", "print the version and exit");
   app.set_help_flag("-h,--help", "print this help and exit");
@@ -82,4 +102,11 @@ int main(int argc, char** argv) {
     return report(usage_error(app, error, arguments), json, kWrongUsage);
   }
   return run_chosen(commands, json);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  hold_standard_streams();
+  return with_output_written(run_program(argc, argv));
 }

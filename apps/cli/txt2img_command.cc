@@ -1,8 +1,10 @@
+#include <cmath>
 #include <memory>
 
 #include "command.h"
 #include "engine_flags.h"
 #include "job_runner.h"
+#include "value_checks.h"
 
 namespace veneer::cli {
 namespace {
@@ -25,7 +27,7 @@ std::pair<std::string, double> parse_lora(const std::string& text) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != number.size()) {
+  if (used == 0 || used != number.size() || std::isnan(strength)) {
     throw Error(ErrorCode::invalid, "--lora takes NAME or NAME:STRENGTH", {{"value", text}, {"example", "--lora style-night:0.8"}});
   }
   return {text.substr(0, colon), strength};
@@ -46,12 +48,16 @@ Command add_txt2img_command(CLI::App& app) {
   sub->add_option("--steps", request.steps, "sampling steps")->check(CLI::Range(1, 10000))->capture_default_str();
   sub->add_option("--cfg,--cfg-scale", request.cfg, "guidance scale; 1 runs without the negative prompt")
       ->check(CLI::Range(0.0, 100.0))
+      ->check(not_nan())
       ->capture_default_str();
   sub->add_option("--sampler,--sampling-method", request.sampler, "sampler, as KSampler names it (veneer nodes KSampler)")->capture_default_str();
   sub->add_option("--scheduler", request.scheduler, "noise schedule, as KSampler names it")->capture_default_str();
-  sub->add_option("-s,--seed", request.seed, "seed of the noise")->capture_default_str();
-  sub->add_option("-W,--width", request.width, "pixels, a multiple of 8")->check(CLI::Range(16, 16384))->capture_default_str();
-  sub->add_option("-H,--height", request.height, "pixels, a multiple of 8")->check(CLI::Range(16, 16384))->capture_default_str();
+  sub->add_option("-s,--seed", request.seed, "seed of the noise, 0 to 18446744073709551615")->transform(seed_value())->capture_default_str();
+  sub->add_option("-W,--width", request.width, "pixels, a multiple of 8")->check(CLI::Range(16, 16384))->check(multiple_of(8))->capture_default_str();
+  sub->add_option("-H,--height", request.height, "pixels, a multiple of 8")
+      ->check(CLI::Range(16, 16384))
+      ->check(multiple_of(8))
+      ->capture_default_str();
   sub->add_option("-b,--batch,--batch-count", request.batch, "pictures to draw at once")->check(CLI::Range(1, 4096))->capture_default_str();
   sub->add_option("--clip-skip", request.clip_skip, "1: last layer of the text encoder, 2: the one before")
       ->check(CLI::Range(0, 24))

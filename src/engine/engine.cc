@@ -42,6 +42,11 @@ std::vector<std::filesystem::path> roots_of(const EngineOptions& options) {
   return roots;
 }
 
+nodes::ImageFolders image_folders(const EngineOptions& options) {
+  const std::filesystem::path output = options.output_folder;
+  return {options.input_folder, output, options.temp_folder.empty() ? output / "temp" : std::filesystem::path(options.temp_folder)};
+}
+
 std::string detail_of(const graph::InputDef& input, const graph::Environment& environment) {
   std::string detail;
   const auto add = [&](const std::string& text) { detail += (detail.empty() ? "" : ", ") + text; };
@@ -77,7 +82,7 @@ NodeInfo describe(const graph::NodeDef& def, const graph::Environment& environme
 struct Engine::Impl {
   explicit Impl(const EngineOptions& options)
       : dtype(compute_dtype(options.dtype)),
-        folders(std::make_shared<nodes::ImageFolders>(nodes::ImageFolders{options.input_folder, options.output_folder, options.temp_folder})),
+        folders(std::make_shared<nodes::ImageFolders>(image_folders(options))),
         models(std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots_of(options)), residents, dtype)),
         registry(nodes::all_nodes()),
         executor(registry, environment) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "graph/json_text.h"
 #include "registry/nearest_names.h"
@@ -85,6 +86,52 @@ void add_fault(Error::Context& context, const Json& fault, const graph::PromptNo
   if (!details.empty() && details != name && fault.at("type") != "value_not_in_list") context.emplace_back("detail", details);
 }
 
+struct BrokenLink {
+  std::string text, input;
+  Json link;
+  std::string outputs;  // what the node behind the link has; empty: there is no such node
+};
+
+// The outputs as "0 MODEL, 1 CLIP".
+std::string outputs_of(const graph::NodeDef& def) {
+  std::vector<std::string> outputs;
+  for (const graph::OutputDef& output : def.outputs) outputs.push_back(std::to_string(outputs.size()) + " " + output.type);
+  return outputs.empty() ? "(there is none)" : join(outputs, ", ");
+}
+
+// The link to nothing among the inputs of a node whose check ended with an exception. The fault does not have it: its input and link are those by
+// which the check came to the node.
+std::optional<BrokenLink> broken_link(const graph::PromptNode& node, const graph::NodeDef& def, const graph::Prompt& prompt,
+                                      const graph::NodeRegistry& registry) {
+  for (const graph::InputDef& input : def.inputs) {
+    const Json* link = input.section == graph::InputSection::hidden ? nullptr : node.input(input.name);
+    if (link == nullptr || !link->is_array() || link->size() != 2) continue;
+    const Json& id = link->at(0);
+    const graph::PromptNode* source = id.is_string() ? prompt.find(id.get_ref<const std::string&>()) : nullptr;
+    if (source == nullptr) return BrokenLink{"a link leads to a node that does not exist", input.name, *link, ""};
+    const graph::NodeDef* source_def = registry.find(source->class_type);
+    if (source_def == nullptr) continue;
+    const auto count = static_cast<int64_t>(source_def->outputs.size());
+    const std::optional<graph::Link> edge = graph::as_link(*link);
+    // As in the reference, a negative number counts from the end.
+    if (edge && edge->slot < count && edge->slot >= -count) continue;
+    return BrokenLink{"a link leads to an output that does not exist", input.name, *link, outputs_of(*source_def)};
+  }
+  return std::nullopt;
+}
+
+// An exception's words are Python's ("tuple index out of range"); these are for people.
+Error exception_error(Error::Context context, const Json& fault, const std::optional<BrokenLink>& broken) {
+  if (!broken) {
+    context.emplace_back("detail", text_of(fault.at("details")));
+    return Error(ErrorCode::invalid, "the inputs of the node cannot be checked", std::move(context));
+  }
+  context.emplace_back("input", broken->input);
+  context.emplace_back("link", text_of(broken->link));
+  if (!broken->outputs.empty()) context.emplace_back("outputs", broken->outputs);
+  return Error(ErrorCode::invalid, broken->text, std::move(context));
+}
+
 size_t count_faults(const Json& node_errors) {
   size_t count = 0;
   for (const auto& [id, node] : node_errors.items()) count += node.at("errors").size();
@@ -108,10 +155,16 @@ Error validation_error(const graph::Validation& validation, const graph::NodeReg
     const std::string class_type = text_of(node.at("class_type"));
     const Json& fault = node.at("errors").front();
     Error::Context context = {{"node", id}, {"class", class_type}};
-    add_fault(context, fault, validation.prompt.find(id), registry.find(class_type), environment);
+    const graph::PromptNode* prompt_node = validation.prompt.find(id);
+    const graph::NodeDef* def = registry.find(class_type);
     const size_t faults = count_faults(validation.node_errors);
-    if (faults > 1) context.emplace_back("further faults", std::to_string(faults - 1));
-    return Error(ErrorCode::invalid, text_of(fault.at("message")), std::move(context));
+    const auto counted = [&](Error error) { return faults > 1 ? error.with("further faults", std::to_string(faults - 1)) : error; };
+    if (fault.at("type") == "exception_during_inner_validation" || fault.at("type") == "exception_during_validation") {
+      const bool known = prompt_node != nullptr && def != nullptr;
+      return counted(exception_error(std::move(context), fault, known ? broken_link(*prompt_node, *def, validation.prompt, registry) : std::nullopt));
+    }
+    add_fault(context, fault, prompt_node, def, environment);
+    return counted(Error(ErrorCode::invalid, text_of(fault.at("message")), std::move(context)));
   }
   Error::Context context;
   const std::string details = text_of(validation.error.at("details"));

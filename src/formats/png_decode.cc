@@ -13,9 +13,13 @@ namespace veneer::formats {
 namespace {
 
 constexpr size_t kSignatureBytes = 8;
-// Text of a big workflow is a few MB; a chunk that inflates past this is refused, as are more than kMaxChunks ancillary chunks.
-constexpr png_alloc_size_t kMaxChunkBytes = png_alloc_size_t{64} << 20;
-constexpr png_uint_32 kMaxChunks = 1000;
+constexpr size_t kChunkHeaderBytes = 8;
+constexpr size_t kChunkFrameBytes = 12;  // length, type and checksum
+// Text of a big workflow is a few MB. Deflated text is small in the file, so what a chunk inflates to, their count and their sum are bounded.
+constexpr png_alloc_size_t kMaxChunkBytes = png_alloc_size_t{16} << 20;
+constexpr png_uint_32 kChunkCache = 258;
+constexpr png_uint_32 kMaxKeptChunks = kChunkCache - 2;  // libpng silently drops the chunk that brings its countdown to 1, and all after it
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
 // Deflate cannot shrink data by more than about 1032 to 1, so a small file cannot make the reader allocate a large image.
 constexpr uint64_t kMaxDeflateRatio = 1040;
 
@@ -23,6 +27,8 @@ struct Reader {
   png_structp png = nullptr;
   png_infop info = nullptr;
   std::span<const std::byte> rest;
+  int texts_counted = 0;
+  size_t text_bytes = 0;
   char message[128] = "";
 
   ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
@@ -35,8 +41,20 @@ void fail(png_structp png, png_const_charp message) {
 }
 void ignore_warning(png_structp, png_const_charp) {}
 
+// Called as bytes are taken, so libpng holds at most one chunk past the bound.
+void bound_text(Reader& reader) {
+  png_textp text = nullptr;
+  const int count = png_get_text(reader.png, reader.info, &text, nullptr);
+  for (; reader.texts_counted < count; ++reader.texts_counted) {
+    const png_text& entry = text[reader.texts_counted];
+    reader.text_bytes += entry.text_length + entry.itxt_length;  // one of them is 0
+  }
+  if (reader.text_bytes > kMaxTextBytes) png_error(reader.png, "text chunks hold more than 64 MiB");
+}
+
 void take(png_structp png, png_bytep data, size_t size) {
   auto* reader = static_cast<Reader*>(png_get_io_ptr(png));
+  bound_text(*reader);
   if (size > reader->rest.size()) png_error(png, "file ends early");
   std::memcpy(data, reader->rest.data(), size);
   reader->rest = reader->rest.subspan(size);
@@ -48,7 +66,7 @@ bool read_header(Reader& reader) {
   png_set_read_fn(reader.png, &reader, take);
   png_set_user_limits(reader.png, static_cast<png_uint_32>(kMaxImageSide), static_cast<png_uint_32>(kMaxImageSide));
   png_set_chunk_malloc_max(reader.png, kMaxChunkBytes);
-  png_set_chunk_cache_max(reader.png, kMaxChunks);
+  png_set_chunk_cache_max(reader.png, kChunkCache);
   png_set_crc_action(reader.png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
   png_read_info(reader.png, reader.info);
   return true;
@@ -94,6 +112,28 @@ int stored_orientation(const Reader& reader) {
   return exif_orientation(std::as_bytes(std::span(exif, size)));
 }
 
+// libpng allocates what a chunk's length says before it reads the chunk.
+void check_chunks(std::span<const std::byte> bytes, std::string_view file) {
+  size_t kept = 0;
+  for (auto rest = bytes.subspan(kSignatureBytes); rest.size() >= kChunkHeaderBytes;) {
+    const auto* header = reinterpret_cast<png_const_bytep>(rest.data());
+    const uint64_t length = png_get_uint_32(header);
+    std::string type(reinterpret_cast<const char*>(header) + 4, 4);
+    if (length + kChunkFrameBytes > rest.size()) {
+      for (char& c : type)
+        if (c < ' ' || c > '~') c = '?';
+      throw Error(ErrorCode::corrupt, "png: chunk leaves the file",
+                  {{"file", std::string(file)}, {"chunk", type}, {"length", std::to_string(length)}});
+    }
+    if (type == "IEND") return;
+    if (type == "tEXt" || type == "zTXt" || type == "iTXt" || type == "sPLT") ++kept;
+    if (kept > kMaxKeptChunks) {
+      throw Error(ErrorCode::corrupt, "png: too many text chunks", {{"file", std::string(file)}, {"most", std::to_string(kMaxKeptChunks)}});
+    }
+    rest = rest.subspan(length + kChunkFrameBytes);
+  }
+}
+
 }  // namespace
 
 bool is_png(std::span<const std::byte> bytes) {
@@ -102,6 +142,7 @@ bool is_png(std::span<const std::byte> bytes) {
 
 ImageBytes decode_png(std::span<const std::byte> bytes, std::string_view file) {
   if (!is_png(bytes)) throw Error(ErrorCode::corrupt, "png: signature is wrong", {{"file", std::string(file)}});
+  check_chunks(bytes, file);
   Reader reader;
   reader.rest = bytes;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, fail, ignore_warning);

@@ -218,5 +218,44 @@ TEST(Png, RefusesTextThatInflatesPastTheBound) {
   });
 }
 
+TEST(Png, BoundsTheTextChunksTogether) {
+  const auto with_texts = [](int count, size_t size) {
+    const std::string text = chunk(std::string("zTXtnote\0\0", 10) + deflated(std::string(size, 'x')));
+    std::string texts;
+    for (int i = 0; i < count; ++i) texts += text;
+    return png_file(1, 1, 8, 0, texts, bytes({0, 9}));
+  };
+  EXPECT_EQ(decode(with_texts(256, 3)).text.size(), 256u);
+  EXPECT_EQ(decode(with_texts(4, 15 << 20)).text.size(), 4u);
+  try {
+    (void)decode(with_texts(257, 3));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(), "png: too many text chunks");
+  }
+  try {
+    (void)decode(with_texts(5, 15 << 20));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::corrupt);
+    EXPECT_EQ(error.find("reason"), "text chunks hold more than 64 MiB");
+  }
+}
+
+TEST(Png, RefusesAChunkThatLeavesTheFile) {
+  const std::string whole = png_file(1, 1, 8, 0, "", bytes({0, 9}));
+  try {
+    (void)decode(whole.substr(0, 33) + big_endian(0x7FFFFFFF) + "tEXtnote");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::corrupt);
+    EXPECT_EQ(error.text(), "png: chunk leaves the file");
+    EXPECT_EQ(error.find("file"), "test.png");
+    EXPECT_EQ(error.find("chunk"), "tEXt");
+    EXPECT_EQ(error.find("length"), "2147483647");
+  }
+  for (size_t size = 0; size < whole.size(); ++size) EXPECT_THROW((void)decode(whole.substr(0, size)), Error) << size;
+}
+
 }  // namespace
 }  // namespace veneer::formats

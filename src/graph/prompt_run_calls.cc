@@ -47,14 +47,13 @@ void PromptRun::start_async(NodeIndex node, size_t call, Inputs inputs) {
     async_changed_.notify_all();
   };
   try {
-    work.futures[call] =
-        std::async(std::launch::async, [this, node, call, &def, ended, given = std::move(inputs), running = context(node, call)]() mutable {
-          struct AtEnd {
-            const decltype(ended)& tell;
-            ~AtEnd() { tell(); }
-          } at_end{ended};
-          return def.run(running, given);
-        });
+    work.futures[call] = std::async(std::launch::async, [&def, ended, given = std::move(inputs), running = context(node, call)]() mutable {
+      struct AtEnd {
+        const decltype(ended)& tell;
+        ~AtEnd() { tell(); }
+      } at_end{ended};
+      return def.run(running, given);
+    });
   } catch (...) {
     ended();
     throw;

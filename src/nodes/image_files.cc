@@ -12,6 +12,7 @@
 #include "formats/image_tensor.h"
 #include "formats/png.h"
 #include "graph/json_text.h"
+#include "nodes/require_finite.h"
 #include "veneer/error.h"
 
 namespace veneer::nodes {
@@ -102,11 +103,10 @@ int64_t next_counter(const fs::path& directory, const std::string& stem) {
 
 // False when the name is taken already. A file that cannot be written whole is removed again.
 bool write_new_file(const fs::path& path, std::span<const std::byte> bytes) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    if (errno == EEXIST) return false;
-    fail_write(path, errno);
-  }
+  // The name appears with the whole content or not at all: a link to a finished file takes it, and fails if another writer was first.
+  const fs::path part = path.parent_path() / (".veneer-" + std::to_string(::getpid()) + ".part");
+  const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (descriptor < 0) fail_write(path, errno);
   size_t done = 0;
   int reason = 0;
   while (done < bytes.size()) {
@@ -119,10 +119,10 @@ bool write_new_file(const fs::path& path, std::span<const std::byte> bytes) {
     }
   }
   if (::close(descriptor) != 0 && reason == 0) reason = errno;
-  if (reason != 0) {
-    ::unlink(path.c_str());
-    fail_write(path, reason);
-  }
+  if (reason == 0 && ::link(part.c_str(), path.c_str()) != 0) reason = errno;
+  ::unlink(part.c_str());
+  if (reason == EEXIST) return false;
+  if (reason != 0) fail_write(path, reason);
   return true;
 }
 
@@ -138,6 +138,7 @@ graph::Json save_images(const SaveRequest& request, const Tensor& images) {
   if (images.rank() != 4 || images.dtype() != DType::f32) {
     throw Error(ErrorCode::invalid, "save: not a picture", {{"want", "[N, H, W, C] f32"}, {"got", images.shape().to_string()}});
   }
+  require_finite(images, "picture");
   const Place place = place_of(request.folder, expand(request.filename_prefix, images));
   int64_t counter = next_counter(place.directory, place.stem);
   graph::Json saved = graph::Json::array();

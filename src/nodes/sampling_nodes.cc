@@ -1,5 +1,6 @@
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
+#include "nodes/require_finite.h"
 #include "nodes/run_network.h"
 #include "nodes/services.h"
 #include "nodes/values.h"
@@ -70,7 +71,7 @@ sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const 
 
 NodeResult run(const sampling::SampleRequest& request) {
   sampling::Latent out = request.latent;
-  out.samples = sampling::sample(request);
+  out.samples = require_finite(sampling::sample(request), "latent");
   return {Value::of("LATENT", std::move(out))};
 }
 

@@ -2,6 +2,7 @@
 #include "nodes/model_store.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
+#include "nodes/require_finite.h"
 #include "nodes/services.h"
 #include "nodes/values.h"
 #include "sampling/conditioning.h"
@@ -42,7 +43,7 @@ NodeResult encode_text(NodeContext& node, const Inputs& in) {
     throw Error(ErrorCode::invalid, "the prompt cannot be encoded as it is written", {{"input", "text"}, {"detail", encoded.warnings.front()}});
 
   sampling::ConditioningEntry entry;
-  entry.context = std::move(encoded.hidden);
+  entry.context = require_finite(std::move(encoded.hidden), "text encoding");
   entry.pooled = std::move(encoded.pooled);
   return {Value::of("CONDITIONING", sampling::Conditioning{std::move(entry)})};
 }

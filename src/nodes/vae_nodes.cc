@@ -2,6 +2,7 @@
 #include "models/vae/tiled.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
+#include "nodes/require_finite.h"
 #include "nodes/services.h"
 #include "nodes/values.h"
 #include "sampling/latent.h"
@@ -36,8 +37,11 @@ struct VaeCall {
   models::VaeCallExtras extras;
 };
 
-NodeResult image_result(Tensor image) { return {Value::of("IMAGE", std::move(image))}; }
-NodeResult latent_result(Latent latent) { return {Value::of("LATENT", std::move(latent))}; }
+NodeResult image_result(Tensor image) { return {Value::of("IMAGE", require_finite(std::move(image), "picture"))}; }
+NodeResult latent_result(Latent latent) {
+  latent.samples = require_finite(std::move(latent.samples), "latent");
+  return {Value::of("LATENT", std::move(latent))};
+}
 
 InputDef latent_input() { return InputDef::socket("samples", "LATENT"); }
 InputDef pixel_input() { return InputDef::socket("pixels", "IMAGE"); }
@@ -80,12 +84,23 @@ NodeDef vae_encode() {
   });
 }
 
+// In pixels. Latents that no tile covers would be undefined, and a pass with tiles of half the size has to advance by something.
+models::TileSize encode_tile(int64_t tile, int64_t overlap) {
+  if (tile % kPixelsPerLatent != 0 || overlap % kPixelsPerLatent != 0 || overlap > tile / 2 - kPixelsPerLatent) {
+    throw Error(ErrorCode::invalid, "tiles do not cover the picture",
+                {{"input", "tile_size, overlap"},
+                 {"value", std::to_string(tile) + ", " + std::to_string(overlap)},
+                 {"allowed", "multiples of 8; the overlap at least 8 below half the tile"}});
+  }
+  return {tile, tile, overlap};
+}
+
 NodeDef vae_encode_tiled() {
   return make_node(
       {"VAEEncodeTiled", "VAE Encode (Tiled)", "_for_testing"}, tiling_inputs(pixel_input(), 64), {"LATENT"},
       [](NodeContext& node, const Inputs& in) {
         VaeCall call(node, in);
-        const models::TileSize size{in.integer("tile_size"), in.integer("tile_size"), in.integer("overlap")};
+        const models::TileSize size = encode_tile(in.integer("tile_size"), in.integer("overlap"));
         return latent_result({.samples = models::encode_tiled(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), size, call.extras)});
       });
 }

@@ -79,6 +79,12 @@ Fingerprint fingerprint(const Conditioning& conditioning) {
 }
 
 Conditioning combine(const Conditioning& first, const Conditioning& second) {
+  // Each entry is an evaluation of the network at every step; a list that doubles from node to node would otherwise end the process.
+  constexpr size_t kMostEntries = 4096;
+  if (first.size() + second.size() > kMostEntries) {
+    throw Error(ErrorCode::invalid, "conditioning: too many entries",
+                {{"got", std::to_string(first.size() + second.size())}, {"most", std::to_string(kMostEntries)}});
+  }
   Conditioning out = first;
   out.insert(out.end(), second.begin(), second.end());
   return out;

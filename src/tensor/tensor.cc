@@ -1,8 +1,10 @@
 #include "tensor/tensor.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -21,22 +23,58 @@ class SystemAllocator final : public Allocator {
     const size_t alignment = size_bytes >= kHugePage ? kHugePage : kLine;
     if (size_bytes > SIZE_MAX - alignment) throw no_memory(size_bytes);
     const size_t rounded = (size_bytes + alignment - 1) / alignment * alignment;
+    // Tensors together stay below the machine's memory: past it the system would end the process instead of refusing.
+    Reservation reservation(used_bytes_, rounded);
+    if (reservation.total > most_bytes_) throw no_memory(size_bytes);
     void* block = std::aligned_alloc(alignment, rounded);
     if (block == nullptr) throw no_memory(size_bytes);
     // A first touch of 4 KB pages costs more than the work on them on virtual machines; refusal is harmless.
     if (alignment == kHugePage) (void)madvise(block, rounded, MADV_HUGEPAGE);
-    return {static_cast<std::byte*>(block), [](std::byte* p) { std::free(p); }};
+    reservation.keep();
+    return {static_cast<std::byte*>(block), [this, rounded](std::byte* p) {
+              std::free(p);
+              used_bytes_ -= rounded;
+            }};
   }
 
  private:
-  static Error no_memory(size_t size_bytes) { return Error(ErrorCode::no_memory, "out of memory", {{"bytes", std::to_string(size_bytes)}}); }
+  // Counts bytes while they are asked for, and takes them back unless they are kept.
+  struct Reservation {
+    Reservation(std::atomic<size_t>& counter, size_t count) : used(counter), bytes(count), total(counter += count) {}
+    ~Reservation() {
+      if (!kept) used -= bytes;
+    }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+    void keep() { kept = true; }
+    std::atomic<size_t>& used;
+    size_t bytes;
+    size_t total;
+    bool kept = false;
+  };
+
+  Error no_memory(size_t size_bytes) const {
+    return Error(ErrorCode::no_memory, "out of memory", {{"bytes", std::to_string(size_bytes)}, {"most in all", std::to_string(most_bytes_)}});
+  }
+
+  // Three quarters of the machine's memory.
+  static size_t default_limit() {
+    const long pages = ::sysconf(_SC_PHYS_PAGES);
+    const long page_bytes = ::sysconf(_SC_PAGE_SIZE);
+    if (pages <= 0 || page_bytes <= 0) return SIZE_MAX;
+    return static_cast<size_t>(pages) / 4 * 3 * static_cast<size_t>(page_bytes);
+  }
+
+  std::atomic<size_t> used_bytes_{0};
+  const size_t most_bytes_ = default_limit();
 };
 
 }  // namespace
 
 Allocator& system_allocator() {
-  static SystemAllocator allocator;
-  return allocator;
+  // Never destroyed: tensors in static objects may be freed after everything else.
+  static auto* const allocator = new SystemAllocator();
+  return *allocator;
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Allocator& allocator) {

@@ -1,0 +1,43 @@
+#include "value_checks.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+namespace veneer::cli {
+
+CLI::Validator seed_value() {
+  return {[](std::string& text) -> std::string {
+            uint64_t seed = 0;
+            const char* end = text.data() + text.size();
+            const auto [rest, failure] = std::from_chars(text.data(), end, seed);
+            if (failure != std::errc() || rest != end) return "not a whole number from 0 to 18446744073709551615 in decimal digits: " + text;
+            text = std::to_string(seed);
+            return "";
+          },
+          ""};
+}
+
+CLI::Validator multiple_of(int divisor) {
+  return {[divisor](std::string& text) -> std::string {
+            int value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value % divisor == 0) return "";
+            return "not a multiple of " + std::to_string(divisor) + ": " + text;
+          },
+          ""};
+}
+
+CLI::Validator not_nan() {
+  return {[](std::string& text) -> std::string {
+            double value = 0;
+            return CLI::detail::lexical_cast(text, value) && !std::isnan(value) ? "" : "not a number: " + text;
+          },
+          ""};
+}
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) -> std::string { return text.empty() ? "the name is empty" : ""; }, ""};
+}
+
+}  // namespace veneer::cli
