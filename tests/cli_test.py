@@ -118,6 +118,23 @@ class CommandLine(unittest.TestCase):
                           "--output", self.output, code=0)
         self.assertIn(b"style-night.safetensors", pathlib.Path(run.stdout.strip()).read_bytes())
 
+    def test_previews_go_to_the_folder_for_them(self):
+        workflow = {"1": {"class_type": "EmptyImage", "inputs": {"width": 8, "height": 8, "batch_size": 1, "color": 0}},
+                    "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}}}
+        for folder, arguments in ((self.output / "temp", ()), (self.folder / "previews", ("--temp", self.folder / "previews"))):
+            path = pathlib.Path(self.run_workflow(workflow, *arguments, code=0).stdout.strip())
+            self.assertEqual(path.parent, folder)
+            self.assertTrue(path.is_file())
+        self.assertFalse((self.folder / "temp").exists())
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for arguments in ("--version", "--help", "nodes --models models/demo", "nodes --json --models models/demo"):
+            for target in ("> /dev/full", ">&-"):
+                with self.subTest((arguments, target)):
+                    run = subprocess.run(f'"{PROGRAM}" {arguments} {target}', shell=True, cwd=SOURCE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
+                    self.assertEqual(run.returncode, 1)
+                    self.assertIn("error: standard output cannot be written", run.stderr)
+
     # Help.
 
     def test_help_has_an_example_everywhere(self):
@@ -166,6 +183,26 @@ class CommandLine(unittest.TestCase):
                 error = json.loads(self.veneer(*arguments, "--json", code=2).stdout)["error"]
                 self.assertEqual(error["code"], "invalid")
                 self.assertIn(says, error["message"])
+
+    def test_a_seed_is_a_whole_number_of_64_bits(self):
+        for seed in ("-1", "-5", "18446744073709551616", "1e23", "0x10", "+1", "1.0", " 1", ""):
+            for arguments in (("run", "x.json"), ("txt2img", "-m", "x", "-p", "x")):
+                with self.subTest((arguments[0], seed)):
+                    run = self.veneer(*arguments, "--seed", seed, code=2)
+                    self.assertIn("--seed", run.stderr)
+                    self.assertIn("0 to 18446744073709551615", run.stderr)
+
+    def test_leading_zeros_do_not_make_a_seed_octal(self):
+        path = self.run_workflow(small_workflow(), "--seed", "010", code=0).stdout.strip()
+        self.assertIn(b'"seed": 10', pathlib.Path(path).read_bytes())
+
+    def test_txt2img_names_the_rule_for_sizes_and_guidance(self):
+        for flag, value, says in (("-W", "17", "not a multiple of 8: 17"), ("-H", "130", "not a multiple of 8: 130"), ("--cfg", "nan", "not a number: nan")):
+            with self.subTest(flag):
+                self.assertIn(says, self.veneer("txt2img", "-m", "x", "-p", "x", flag, value, code=2).stderr)
+
+    def test_the_output_folder_has_a_name(self):
+        self.assertIn("--output: the name is empty", self.veneer("run", "x.json", "--output", "", code=2).stderr)
 
     def test_an_unknown_node_class_names_the_nearest(self):
         run = self.veneer("nodes", "KSampel", "--models", SOURCE / "models/demo", code=1)
@@ -221,6 +258,23 @@ class CommandLine(unittest.TestCase):
         self.refused("[]", says=["not a workflow in API format"])
         self.refused({"1": {"inputs": {}}}, says=["class_type"])
 
+    def test_a_workflow_without_end_is_refused_at_the_limit(self):
+        run = self.veneer("run", "/dev/zero", code=1)
+        for part in ("the workflow is too large", "file: /dev/zero", "64 MiB"):
+            self.assertIn(part, run.stderr)
+        with open("/dev/zero", "rb") as endless:
+            run = subprocess.run([PROGRAM, "run", "-"], stdin=endless, capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("file: standard input", run.stderr)
+
+    def test_a_folder_as_standard_input_says_why(self):
+        folder = os.open(self.folder, os.O_RDONLY)
+        self.addCleanup(os.close, folder)
+        run = subprocess.run([PROGRAM, "run", "-"], stdin=folder, capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("cannot read the workflow", run.stderr)
+        self.assertIn("file: standard input", run.stderr)
+
     def test_the_form_of_the_editor_says_how_to_export(self):
         error = self.refused({"nodes": [], "links": [], "version": 0.4}, says=["the editor saves", "Export (API)"])
         self.assertEqual(error["code"], "unsupported")
@@ -244,7 +298,14 @@ class CommandLine(unittest.TestCase):
         workflow["6"]["inputs"]["vae"] = ["6", 0]
         self.refused(workflow, says=["node: 6"])
         workflow["6"]["inputs"]["vae"] = ["77", 0]
-        self.refused(workflow, says=["node: 6"])
+        self.refused(workflow, says=["a link leads to a node that does not exist", "node: 6", "class: VAEDecode", "input: vae", '"77"'])
+        workflow["6"]["inputs"]["vae"] = ["1", 3]
+        error = self.refused(workflow, says=["a link leads to an output that does not exist", "node: 6", "class: VAEDecode", "input: vae"])
+        self.assertEqual(json.loads(error["context"]["link"]), ["1", 3])
+        self.assertEqual(error["context"]["outputs"], "0 MODEL, 1 CLIP, 2 VAE")
+        workflow = small_workflow()
+        workflow["7"]["inputs"]["images"] = ["6", 1]
+        self.refused(workflow, says=["a link leads to an output that does not exist", "node: 7", "class: SaveImage", "input: images"])
 
     def test_a_workflow_without_an_output_says_so(self):
         self.refused({"1": {"class_type": "EmptyImage", "inputs": {"width": 8, "height": 8, "batch_size": 1, "color": 0}}}, says=["no outputs"])
