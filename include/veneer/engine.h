@@ -19,15 +19,15 @@ namespace veneer {
 
 struct EngineOptions {
   // Folders with ComfyUI's sub-folders (checkpoints/, loras/, vae/, ...). Earlier ones win where two hold the same name.
-  std::vector<std::string> model_folders;
+  std::vector<std::string> model_folders = {};
   std::string input_folder = "input";    // where LoadImage looks
   std::string output_folder = "output";  // where SaveImage writes
-  std::string temp_folder;               // where PreviewImage writes; empty: the folder temp in the output folder
+  std::string temp_folder = {};          // where PreviewImage writes; empty: the folder temp in the output folder
   // "auto": bf16 where the CPU computes it natively (AMX-BF16, AVX512-BF16), else f32. Or "f32" (the same bits on every run), or "bf16".
   std::string dtype = "auto";
   int threads = 0;  // 0: one per core that the process may use
   // The best instruction set to use, by name; empty: what the machine has. Unknown names are an error that lists the known ones.
-  std::string max_isa;
+  std::string max_isa = {};
 };
 
 struct InputInfo {
