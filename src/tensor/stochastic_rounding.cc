@@ -30,7 +30,7 @@ float half(float value) { return scalar::f16_to_f32(scalar::f32_to_f16(value)); 
 
 // floor(log2(x)) of each positive float16, where log2 is itself rounded to float16 first; zero gives a number far below every exponent.
 const std::array<int16_t, 0x7c00>& half_exponents() {
-  static const std::array<int16_t, 0x7c00> table = [] {
+  static const std::array<int16_t, 0x7c00> kTable = [] {
     std::array<int16_t, 0x7c00> values{};
     values[0] = -1000;
     for (size_t bits = 1; bits < values.size(); ++bits) {
@@ -39,7 +39,7 @@ const std::array<int16_t, 0x7c00>& half_exponents() {
     }
     return values;
   }();
-  return table;
+  return kTable;
 }
 
 // One element; `bits` is the value as float16.

@@ -1,7 +1,6 @@
 #include "tensor/tensor.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/physical_memory.h"
 #include "veneer/error.h"
 
 namespace veneer {
@@ -58,12 +58,7 @@ class SystemAllocator final : public Allocator {
   }
 
   // Three quarters of the machine's memory.
-  static size_t default_limit() {
-    const long pages = ::sysconf(_SC_PHYS_PAGES);
-    const long page_bytes = ::sysconf(_SC_PAGE_SIZE);
-    if (pages <= 0 || page_bytes <= 0) return SIZE_MAX;
-    return static_cast<size_t>(pages) / 4 * 3 * static_cast<size_t>(page_bytes);
-  }
+  static size_t default_limit() { return physical_memory_bytes() / 4 * 3; }
 
   std::atomic<size_t> used_bytes_{0};
   const size_t most_bytes_ = default_limit();
@@ -73,8 +68,8 @@ class SystemAllocator final : public Allocator {
 
 Allocator& system_allocator() {
   // Never destroyed: tensors in static objects may be freed after everything else.
-  static auto* const allocator = new SystemAllocator();
-  return *allocator;
+  static auto* const kAllocator = new SystemAllocator();
+  return *kAllocator;
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Allocator& allocator) {
