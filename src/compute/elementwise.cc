@@ -1,4 +1,4 @@
-// add, silu, scale: one pass over memory.
+// add, silu, gelu, scale: one pass over memory.
 #include "compute/ops.h"
 #include "compute/simd_targets.h"
 
@@ -22,6 +22,11 @@ void silu_range(const T* x, T* y, size_t count) {
 }
 
 template <typename T>
+void gelu_range(const T* x, T* y, size_t count) {
+  for_each_vector(count, [&](auto d, size_t i) HWY_ATTR { store(d, gelu_of(d, load(d, x + i)), y + i); });
+}
+
+template <typename T>
 void scale_range(const T* x, float factor, T* y, size_t count) {
   for_each_vector(count, [&](auto d, size_t i) HWY_ATTR { store(d, hn::Mul(load(d, x + i), hn::Set(d, factor)), y + i); });
 }
@@ -30,6 +35,8 @@ void add_f32(const float* a, const float* b, float* y, size_t count) { add_range
 void add_bf16(const uint16_t* a, const uint16_t* b, uint16_t* y, size_t count) { add_range(a, b, y, count); }
 void silu_f32(const float* x, float* y, size_t count) { silu_range(x, y, count); }
 void silu_bf16(const uint16_t* x, uint16_t* y, size_t count) { silu_range(x, y, count); }
+void gelu_f32(const float* x, float* y, size_t count) { gelu_range(x, y, count); }
+void gelu_bf16(const uint16_t* x, uint16_t* y, size_t count) { gelu_range(x, y, count); }
 void scale_f32(const float* x, float factor, float* y, size_t count) { scale_range(x, factor, y, count); }
 void scale_bf16(const uint16_t* x, float factor, uint16_t* y, size_t count) { scale_range(x, factor, y, count); }
 
@@ -48,6 +55,8 @@ HWY_EXPORT(add_f32);
 HWY_EXPORT(add_bf16);
 HWY_EXPORT(silu_f32);
 HWY_EXPORT(silu_bf16);
+HWY_EXPORT(gelu_f32);
+HWY_EXPORT(gelu_bf16);
 HWY_EXPORT(scale_f32);
 HWY_EXPORT(scale_bf16);
 
@@ -90,6 +99,30 @@ Tensor silu(Context& context, const Tensor& x) {
     }
   });
   return y;
+}
+
+Tensor gelu(Context& context, const Tensor& x) {
+  check_activation(context, x, "gelu");
+  Tensor y = Tensor::empty(x.shape(), context.dtype, context.scratch);
+  for_each_range(y, [&](size_t begin, size_t end) {
+    if (context.dtype == DType::f32) {
+      HWY_DYNAMIC_DISPATCH(gelu_f32)(x.data<float>() + begin, y.mutable_data<float>() + begin, end - begin);
+    } else {
+      HWY_DYNAMIC_DISPATCH(gelu_bf16)(x.data<uint16_t>() + begin, y.mutable_data<uint16_t>() + begin, end - begin);
+    }
+  });
+  return y;
+}
+
+Tensor activate(Context& context, const Tensor& x, Activation activation) {
+  constexpr float kQuickGelu = 1.702F;
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::silu: return silu(context, x);
+    case Activation::gelu: return gelu(context, x);
+    case Activation::quick_gelu: return scale(context, silu(context, scale(context, x, kQuickGelu)), 1 / kQuickGelu);
+  }
+  return x;
 }
 
 Tensor scale(Context& context, const Tensor& x, float factor) {

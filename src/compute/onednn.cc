@@ -15,8 +15,8 @@ namespace veneer::compute::onednn {
 namespace {
 
 const dnnl::engine& engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-  return cpu;
+  static const dnnl::engine kCpu(dnnl::engine::kind::cpu, 0);
+  return kCpu;
 }
 
 // oneDNN divides the work at compile time among the threads that it would get then.

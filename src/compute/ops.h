@@ -8,6 +8,7 @@
 #include <span>
 
 #include "compute/context.h"
+#include "compute/weights.h"
 #include "tensor/tensor.h"
 
 namespace veneer::compute {
@@ -49,6 +50,9 @@ Tensor concat_channels(Context& context, const Tensor& a, const Tensor& b);
 // Element-wise, same shapes.
 Tensor add(Context& context, const Tensor& a, const Tensor& b);
 Tensor silu(Context& context, const Tensor& x);
+Tensor gelu(Context& context, const Tensor& x);  // exact, erf
+// The activation of an Epilogue by itself; `x` when it is none.
+Tensor activate(Context& context, const Tensor& x, Activation activation);
 Tensor scale(Context& context, const Tensor& x, float factor);
 
 // [N, C, H, W] f32 -> [N, H, W, C] in the context's dtype, each value times `factor`, and back to f32.

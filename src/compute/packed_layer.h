@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compute/onednn.h"
+#include "compute/packed_size.h"
 #include "tensor/convert.h"
 #include "veneer/error.h"
 
@@ -27,7 +28,7 @@ class PackedLayer {
 
   // source: in any floating dtype; `plain` describes its elements in the compute dtype, row-major or however the source lies.
   PackedLayer(const Tensor& source, onednn::Desc plain, onednn::Desc any, DType dtype)
-      : source_(source), plain_(std::move(plain)), any_(std::move(any)), dtype_(dtype) {}
+      : source_(source), plain_(std::move(plain)), any_(std::move(any)), dtype_(dtype), estimate_(packed_size_estimate(source.shape(), dtype)) {}
 
   Ready ready(const Key& key, const Compile& compile) {
     const std::lock_guard lock(mutex_);
@@ -37,9 +38,10 @@ class PackedLayer {
     return {std::move(operation), packed_};
   }
 
+  // Of the packed weights; before the first use, what they will likely take.
   size_t size_bytes() const {
     const std::lock_guard lock(mutex_);
-    return packed_.defined() ? packed_.size_bytes() : plain_.get_size();
+    return packed_.defined() ? packed_.size_bytes() : estimate_;
   }
 
  private:
@@ -86,6 +88,7 @@ class PackedLayer {
   Tensor source_, packed_;
   onednn::Desc plain_, any_, layout_;
   DType dtype_;
+  size_t estimate_;
   std::vector<std::pair<Key, std::shared_ptr<const onednn::Operation>>> operations_;
 };
 
