@@ -11,4 +11,11 @@ void add_to_fingerprint(FingerprintBuilder& builder, const PatchRecord& record) 
   if (record.function) builder.add(record.function->id);
 }
 
+double weight_share(std::span<const PatchRecord> records) {
+  double share = 1;
+  for (const PatchRecord& record : records)
+    share = share * record.strength_model + record.strength_patch * (record.value ? record.value->weight_share() : 0);
+  return share;
+}
+
 }  // namespace veneer::patch

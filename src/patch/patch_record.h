@@ -32,4 +32,7 @@ struct PatchRecord {
 // Adds everything that a record's effect depends on: strengths, value, offset, function id.
 void add_to_fingerprint(FingerprintBuilder& builder, const PatchRecord& record);
 
+// How much of whole weights a weight with these records is: 1 for a model's weight, whatever adapters and merges it has; 0 for the difference of two.
+double weight_share(std::span<const PatchRecord> records);
+
 }  // namespace veneer::patch

@@ -45,7 +45,8 @@ class PatchValue {
 
   // "lora", "loha", "diff", ...
   std::string_view kind() const { return kind_; }
-  // Of kind and content: values made from equal tensors and numbers are equal. Reads all tensors at its first call.
+  // Of kind and content: values made from equal tensors and numbers are equal. Reads all tensors at its first call, unless the value was made with an
+  // identity that stands for their bytes.
   const Fingerprint& fingerprint() const;
   // Bytes of all tensors as stored.
   size_t size_bytes() const;
@@ -58,12 +59,18 @@ class PatchValue {
   virtual void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const = 0;
   // For a weight of this shape, to patch it in one pass; null for kinds that need the whole weight, or when the shape does not fit.
   virtual std::unique_ptr<RowAdder> row_adder(const Shape& weight, double strength) const;
+  // How much of a whole weight the value brings at strength 1: 0 for a difference, 1 for another model's weight (a merge).
+  virtual double weight_share() const { return 0; }
+  // How many values lie inside of each other in this one.
+  virtual int nesting_depth() const { return 0; }
   // The factors, when the whole effect is one low-rank product.
   virtual std::optional<LowRank> low_rank() const { return std::nullopt; }
 
  protected:
   // Tensors (undefined ones stand for absent) and numbers that make up the content, in an order fixed by the kind.
-  PatchValue(std::string_view kind, std::initializer_list<Tensor> tensors, std::initializer_list<double> numbers = {});
+  // `identity`: stands for the tensors' bytes in the fingerprint. Two values with the same one must have equal bytes.
+  PatchValue(std::string_view kind, std::initializer_list<Tensor> tensors, std::initializer_list<double> numbers = {},
+             std::optional<Fingerprint> identity = {});
   // Adds what else belongs to the content.
   virtual void describe(FingerprintBuilder& builder) const;
 
@@ -71,6 +78,7 @@ class PatchValue {
   std::string_view kind_;
   std::vector<Tensor> tensors_;
   std::vector<double> numbers_;
+  std::optional<Fingerprint> identity_;
   mutable std::once_flag once_;
   mutable Fingerprint fingerprint_;
 };

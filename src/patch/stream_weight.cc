@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 #include <vector>
 
 #include "base/parallel.h"
 #include "patch/finite.h"
-#include "patch/row_adder.h"
+#include "patch/row_steps.h"
 #include "tensor/convert.h"
 
 namespace veneer::patch {
@@ -16,33 +15,12 @@ namespace {
 // Elements of a block: its f32 values and a difference stay in L2.
 constexpr int64_t kBlock = int64_t{1} << 16;
 
-struct Step {
-  float strength_model = 1;
-  std::unique_ptr<RowAdder> adder;  // null: strength 0
-};
-
-std::optional<std::vector<Step>> steps_of(const Shape& shape, std::span<const PatchRecord> records, const CalculateOptions& options) {
-  std::vector<Step> steps;
-  for (const PatchRecord& record : records) {
-    if (record.offset || record.function || !record.value || record.value->shape_after(shape) != shape) return std::nullopt;
-    if (options.compat == PatchCompat::standard) record.value->check(shape);
-    Step step;
-    step.strength_model = static_cast<float>(record.strength_model);
-    if (record.strength_patch != 0 || options.compat == PatchCompat::reference) {
-      step.adder = record.value->row_adder(shape, record.strength_patch);
-      if (!step.adder) return std::nullopt;
-    }
-    steps.push_back(std::move(step));
-  }
-  return steps;
-}
-
 }  // namespace
 
 std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRecord> records, DType dtype, const CalculateOptions& options) {
   const bool plain_result = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
   if (options.working != DType::f32 || !plain_result || base.rank() == 0 || base.num_elements() == 0) return std::nullopt;
-  const auto steps = steps_of(base.shape(), records, options);
+  const std::optional<RowSteps> steps = RowSteps::make(base.shape(), records, options.compat);
   if (!steps) return std::nullopt;
 
   Tensor result = Tensor::empty(base.shape(), dtype, options.allocator != nullptr ? *options.allocator : system_allocator());
@@ -60,12 +38,7 @@ std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRec
       if (options.base_scale != 1) {
         for (float& v : rows) v *= options.base_scale;
       }
-      for (const Step& step : *steps) {
-        if (step.strength_model != 1) {
-          for (float& v : rows) v *= step.strength_model;
-        }
-        if (step.adder) step.adder->add(first, count, rows);
-      }
+      steps->apply(first, count, rows);
       if (options.compat == PatchCompat::standard && !all_finite_in(rows, dtype)) finite = false;
       if (dtype != DType::f32) copy_from_f32(rows, dtype, result.mutable_bytes() + at * size_of(dtype));
     }

@@ -100,7 +100,7 @@ class Lora final : public PatchValue {
 
   // [rank, in * kh * kw]
   Tensor down(const WorkingWeight& weight) const {
-    const Tensor down = weight.load(f_.down);
+    Tensor down = weight.load(f_.down);
     if (!f_.mid.defined()) return down;
     const Tensor mid = weight.load(f_.mid);
     const int64_t rank = mid.dim(0), inner = mid.shape().num_elements_from(2), in = down.shape().num_elements_from(1);

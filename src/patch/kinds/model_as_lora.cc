@@ -10,8 +10,8 @@ namespace {
 
 class ModelAsLora final : public PatchValue {
  public:
-  ModelAsLora(Tensor target, Tensor original)
-      : PatchValue("model_as_lora", {target, original}), target_(std::move(target)), original_(std::move(original)) {}
+  ModelAsLora(Tensor target, Tensor original, std::optional<Fingerprint> identity)
+      : PatchValue("model_as_lora", {target, original}, {}, identity), target_(std::move(target)), original_(std::move(original)) {}
 
   void check(const Shape& weight) const override {
     for (const Tensor& tensor : {target_, original_}) {
@@ -34,6 +34,8 @@ class ModelAsLora final : public PatchValue {
 
 }  // namespace
 
-PatchValuePtr make_model_as_lora(Tensor target, Tensor original) { return std::make_shared<ModelAsLora>(std::move(target), std::move(original)); }
+PatchValuePtr make_model_as_lora(Tensor target, Tensor original, std::optional<Fingerprint> identity) {
+  return std::make_shared<ModelAsLora>(std::move(target), std::move(original), identity);
+}
 
 }  // namespace veneer::patch

@@ -1,0 +1,32 @@
+#include "patch/row_steps.h"
+
+#include <utility>
+
+namespace veneer::patch {
+
+std::optional<RowSteps> RowSteps::make(const Shape& shape, std::span<const PatchRecord> records, PatchCompat compat) {
+  RowSteps out;
+  for (const PatchRecord& record : records) {
+    if (record.offset || record.function || !record.value || record.value->shape_after(shape) != shape) return std::nullopt;
+    if (compat == PatchCompat::standard) record.value->check(shape);
+    Step step;
+    step.strength_model = static_cast<float>(record.strength_model);
+    if (record.strength_patch != 0 || compat == PatchCompat::reference) {
+      step.adder = record.value->row_adder(shape, record.strength_patch);
+      if (!step.adder) return std::nullopt;
+    }
+    out.steps_.push_back(std::move(step));
+  }
+  return out;
+}
+
+void RowSteps::apply(int64_t first, int64_t count, std::span<float> rows) const {
+  for (const Step& step : steps_) {
+    if (step.strength_model != 1) {
+      for (float& v : rows) v *= step.strength_model;
+    }
+    if (step.adder) step.adder->add(first, count, rows);
+  }
+}
+
+}  // namespace veneer::patch
