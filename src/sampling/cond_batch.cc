@@ -1,6 +1,7 @@
 #include "sampling/cond_batch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -43,6 +44,8 @@ Tensor cropped(const Tensor& planes, const Box& box) {
 
 bool both_or_none(const Tensor& a, const Tensor& b) { return a.defined() == b.defined(); }
 
+bool same_hooks(const CondHooks* a, const CondHooks* b) { return a == b || (a != nullptr && b != nullptr && a->fingerprint() == b->fingerprint()); }
+
 // [n, tokens, width] with the tokens repeated `times` times; attention over repeated tokens gives what it gives over one set.
 Tensor repeat_tokens(const Tensor& context, int64_t times) {
   if (times == 1) return context;
@@ -71,6 +74,7 @@ DenoiseBatch make_batch(std::span<const CondJob> jobs, const Tensor& x, float si
   }
   batch.sigmas.assign(static_cast<size_t>(batch.x.dim(0)), sigma);
   batch.control = jobs.front().cond->control.get();
+  batch.hooks = jobs.front().cond->hooks.get();
   return batch;
 }
 
@@ -125,6 +129,49 @@ std::vector<CondJob> take_batch(std::vector<CondJob>& jobs) {
   return batch;
 }
 
+// What `jobs`, the latent's size, leave of a weight of 1 everywhere: [N, h, w]; undefined when that is nothing.
+Tensor remaining_weight(std::span<const CondJob> jobs, const Shape& latent) {
+  Tensor left = Tensor::empty(Shape{latent[0], latent[2], latent[3]}, DType::f32);
+  std::ranges::fill(left.mutable_floats(), 1.0F);
+  for (const CondJob& job : jobs) {
+    for (int64_t n = 0; n < latent[0]; ++n) {
+      for (int64_t y = 0; y < job.box.height; ++y) {
+        const float* w = job.weights.data<float>() + (n % job.weights.dim(0) * job.box.height + y) * job.box.width;
+        float* to = left.mutable_data<float>() + (n * latent[2] + job.box.y + y) * latent[3] + job.box.x;
+        for (int64_t x = 0; x < job.box.width; ++x) to[x] -= w[x];
+      }
+    }
+  }
+  bool any = false;
+  for (float& value : left.mutable_floats()) {
+    value = std::max(value, 0.0F);
+    any = any || value > 0;
+  }
+  return any ? left : Tensor();
+}
+
+// The jobs of one list, those of its default prompts last.
+std::vector<CondJob> jobs_of(const std::vector<PreparedCond>& conds, int list, const Shape& latent, float sigma) {
+  std::vector<CondJob> jobs;
+  bool has_defaults = false;
+  for (const PreparedCond& cond : conds) {
+    has_defaults = has_defaults || cond.is_default;
+    if (cond.is_default) continue;
+    if (auto job = make_job(cond, list, latent, sigma)) jobs.push_back(std::move(*job));
+  }
+  if (!has_defaults) return jobs;
+  const Tensor left = remaining_weight(jobs, latent);
+  if (!left.defined()) return jobs;
+  for (const PreparedCond& cond : conds) {
+    if (!cond.is_default) continue;
+    auto job = make_job(cond, list, latent, sigma);
+    if (!job) continue;
+    job->weights = cropped(left, job->box);
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
+}
+
 }  // namespace
 
 std::optional<CondJob> make_job(const PreparedCond& cond, int list, const Shape& latent, float sigma) {
@@ -148,6 +195,7 @@ std::optional<CondJob> make_job(const PreparedCond& cond, int list, const Shape&
 
 bool can_batch(const CondJob& a, const CondJob& b) {
   if (a.box.height != b.box.height || a.box.width != b.box.width || a.cond->control != b.cond->control) return false;
+  if (!same_hooks(a.cond->hooks.get(), b.cond->hooks.get())) return false;
   const Tensor& first = a.cond->context;
   const Tensor& second = b.cond->context;
   if (first.dim(2) != second.dim(2)) return false;
@@ -164,9 +212,7 @@ std::vector<Tensor> evaluate_conds(std::span<const std::vector<PreparedCond>* co
   for (size_t i = 0; i < lists.size(); ++i) {
     means.emplace_back(x.shape());
     if (lists[i] == nullptr) continue;
-    for (const PreparedCond& cond : *lists[i]) {
-      if (auto job = make_job(cond, static_cast<int>(i), x.shape(), sigma)) jobs.push_back(std::move(*job));
-    }
+    std::ranges::move(jobs_of(*lists[i], static_cast<int>(i), x.shape(), sigma), std::back_inserter(jobs));
   }
   while (!jobs.empty()) {
     const std::vector<CondJob> batch = take_batch(jobs);
@@ -181,6 +227,7 @@ std::vector<Tensor> evaluate_conds(std::span<const std::vector<PreparedCond>* co
     }
   }
   std::vector<Tensor> out;
+  out.reserve(means.size());
   for (Mean& mean : means) out.push_back(mean.finish());
   return out;
 }

@@ -23,10 +23,11 @@ struct CondJob {
 // or, for an area without a mask, ramps over min(8, size / 4) elements at the sides that are not at the latent's border.
 std::optional<CondJob> make_job(const PreparedCond& cond, int list, const Shape& latent, float sigma);
 
-// Whether both can be evaluated in one batch: equal crops, tensors and control, and token counts with a small common multiple.
+// Whether both can be evaluated in one batch: equal crops, tensors, hooks and control, and token counts with a small common multiple.
 bool can_batch(const CondJob& a, const CondJob& b);
 
-// For each list the weighted mean of its prompts' clean latents, [N, C, h, w]; 0 where nothing covers, and everywhere for a null list.
+// For each list the weighted mean of its prompts' clean latents, [N, C, h, w]; 0 where nothing covers, and everywhere for a null list. A list's
+// default prompts get the weight that its others leave of 1; where that is nowhere any they are not evaluated.
 // `apply` computes clean latents of a batch (see DenoiseBatch) and is called once per set of prompts that can_batch allows.
 std::vector<Tensor> evaluate_conds(std::span<const std::vector<PreparedCond>* const> lists, const Tensor& x, float sigma,
                                    const std::function<Tensor(const DenoiseBatch&)>& apply);

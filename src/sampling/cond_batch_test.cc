@@ -174,5 +174,100 @@ TEST(CondBatch, NaNOfTheNetworkStaysInItsArea) {
   EXPECT_NEAR(v[1], 2, 1e-6);
 }
 
+class NumberedHooks final : public CondHooks {
+ public:
+  explicit NumberedHooks(uint64_t number) : number_(number) {}
+  Fingerprint fingerprint() const override { return {0, number_}; }
+
+ private:
+  uint64_t number_;
+};
+
+PreparedCond hooked(float colour, uint64_t number) {
+  PreparedCond out = cond(colour);
+  out.hooks = std::make_shared<NumberedHooks>(number);
+  return out;
+}
+
+TEST(CondBatch, OnlyPromptsWithEqualHooksShareACall) {
+  Log log;
+  const auto out = evaluate({hooked(1, 1), cond(5)}, {hooked(2, 1), hooked(3, 2)}, filled(Shape{1, 1, 1, 1}, 0), log);
+  ASSERT_THAT(log.calls, SizeIs(3));
+  std::vector<uint64_t> hooks;
+  std::vector<size_t> chunks;
+  for (const DenoiseBatch& call : log.calls) {
+    hooks.push_back(call.hooks == nullptr ? 0 : call.hooks->fingerprint().low);
+    chunks.push_back(call.cond_or_uncond.size());
+  }
+  EXPECT_THAT(hooks, ElementsAre(1, 0, 2));
+  EXPECT_THAT(chunks, ElementsAre(2, 1, 1));
+  EXPECT_THAT(values(out[0]), Each(FloatNear(3, 1e-6F)));
+  EXPECT_THAT(values(out[1]), Each(FloatNear(2.5F, 1e-6F)));
+}
+
+PreparedCond default_cond(float colour) {
+  PreparedCond out = cond(colour);
+  out.is_default = true;
+  return out;
+}
+
+TEST(CondBatch, DefaultsFillWhatTheOthersLeave) {
+  PreparedCond masked = cond(1);
+  masked.mask = Tensor::from(Shape{1, 1, 4}, std::vector<float>{1, 0.5F, 0, 2});
+  Log log;
+  const auto v = values(evaluate({default_cond(9), masked}, {}, filled(Shape{1, 1, 1, 4}, 0), log)[0]);
+  EXPECT_THAT(v, ElementsAre(FloatNear(1, 1e-6F), FloatNear(5, 1e-5F), FloatNear(9, 1e-5F), FloatNear(1, 1e-6F)));
+}
+
+TEST(CondBatch, DefaultsFillAroundAnArea) {
+  PreparedCond area = cond(1);
+  area.area = Box{0, 1, 1, 2};
+  Log log;
+  const auto v = values(evaluate({area, default_cond(9)}, {}, filled(Shape{2, 1, 1, 4}, 0), log)[0]);
+  EXPECT_THAT(v, ElementsAre(FloatNear(9, 1e-5F), 1, 1, FloatNear(9, 1e-5F), FloatNear(9, 1e-5F), 1, 1, FloatNear(9, 1e-5F)));
+}
+
+TEST(CondBatch, SeveralDefaultsShareWhatIsLeft) {
+  PreparedCond half = cond(1);
+  half.strength = 0.5F;
+  Log log;
+  // 0.5 of 1, and 0.5 each of 9 and 4, over 1.5
+  EXPECT_THAT(values(evaluate({half, default_cond(9), default_cond(4)}, {}, filled(Shape{1, 1, 1, 1}, 0), log)[0]),
+              Each(FloatNear(14 / 3.0F, 1e-5F)));
+}
+
+TEST(CondBatch, DefaultsOfOneListDoNotFillTheOther) {
+  Log log;
+  const auto out = evaluate({default_cond(9)}, {cond(2)}, filled(Shape{1, 1, 1, 1}, 0), log);
+  EXPECT_THAT(values(out[0]), Each(FloatNear(9, 1e-5F)));
+  EXPECT_THAT(values(out[1]), Each(FloatNear(2, 1e-5F)));
+}
+
+TEST(CondBatch, DefaultsThatNothingIsLeftForAreNotEvaluated) {
+  Log log;
+  evaluate({cond(1), default_cond(9)}, {}, filled(Shape{1, 1, 1, 2}, 0), log);
+  ASSERT_THAT(log.calls, SizeIs(1));
+  EXPECT_THAT(log.calls[0].cond_or_uncond, SizeIs(1));
+}
+
+TEST(CondBatch, ADefaultWithAnAreaFillsThereOnly) {
+  PreparedCond masked = cond(1);
+  masked.mask = Tensor::from(Shape{1, 1, 3}, std::vector<float>{1, 0.5F, 0});
+  PreparedCond filler = default_cond(9);
+  filler.area = Box{0, 1, 1, 1};
+  Log log;
+  const auto v = values(evaluate({masked, filler}, {}, filled(Shape{1, 1, 1, 3}, 0), log)[0]);
+  EXPECT_THAT(v, ElementsAre(FloatNear(1, 1e-6F), FloatNear(5, 1e-5F), 0));
+}
+
+TEST(CondBatch, ADefaultOutsideOfItsTimeFillsNothing) {
+  PreparedCond late = default_cond(9);
+  late.sigma_start = 1;
+  PreparedCond masked = cond(1);
+  masked.mask = Tensor::from(Shape{1, 1, 2}, std::vector<float>{1, 0});
+  Log log;
+  EXPECT_THAT(values(evaluate({masked, late}, {}, filled(Shape{1, 1, 1, 2}, 0), log)[0]), ElementsAre(FloatNear(1, 1e-6F), 0));
+}
+
 }  // namespace
 }  // namespace veneer::sampling

@@ -72,6 +72,8 @@ Fingerprint fingerprint(const Conditioning& conditioning) {
     }
     builder.add(entry.strength).add(entry.mask_strength).add(entry.set_area_to_bounds).add(entry.start_percent).add(entry.end_percent);
     add(builder, entry.mask);
+    builder.add(entry.clip_start_percent).add(entry.clip_end_percent).add(entry.is_default);
+    builder.add(entry.hooks ? entry.hooks->fingerprint() : Fingerprint{});
     builder.add(entry.control ? entry.control->fingerprint() : Fingerprint{}).add(entry.control_apply_to_uncond);
     add(builder, entry.extra_channels);
   }
@@ -157,6 +159,10 @@ Conditioning set_timestep_range(const Conditioning& conditioning, double start_p
     entry.start_percent = start_percent;
     entry.end_percent = end_percent;
   });
+}
+
+Conditioning set_default(const Conditioning& conditioning) {
+  return changed(conditioning, [](ConditioningEntry& entry) { entry.is_default = true; });
 }
 
 }  // namespace veneer::sampling

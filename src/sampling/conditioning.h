@@ -21,6 +21,14 @@ class Control {
   virtual Fingerprint fingerprint() const = 0;
 };
 
+// Changes of the network that hold while a prompt is evaluated (patches on weights with strengths by time). Sampling only passes them on.
+class CondHooks {
+ public:
+  virtual ~CondHooks() = default;
+  // Equal for two objects exactly when they change the network alike.
+  virtual Fingerprint fingerprint() const = 0;
+};
+
 // A part of the picture, as fractions of its height and width.
 struct FractionalBox {
   double y = 0, x = 0, height = 1, width = 1;
@@ -36,6 +44,10 @@ struct ConditioningEntry {
   bool set_area_to_bounds = false;                            // the area is the box around the mask
   double start_percent = 0.0;                                 // of the run; the entry holds from here
   double end_percent = 1.0;                                   // to there
+  double clip_start_percent = 0.0;                            // the part of the run that the text was encoded for: it holds
+  double clip_end_percent = 1.0;                              // in both ranges only
+  std::shared_ptr<const CondHooks> hooks = {};                // or null
+  bool is_default = false;                                    // holds where the other entries of its list leave weight
   std::shared_ptr<const Control> control = {};                // or null
   bool control_apply_to_uncond = false;                       // the other list's entries without a control get this one too
   Tensor extra_channels = {};  // [n, K, h, w] that the network's input gets behind its own (inpainting models), or undefined
@@ -61,5 +73,7 @@ Conditioning set_area_strength(const Conditioning& conditioning, double strength
 // mask: [..., H, W] of any size.
 Conditioning set_mask(const Conditioning& conditioning, const Tensor& mask, double strength, bool set_area_to_bounds);
 Conditioning set_timestep_range(const Conditioning& conditioning, double start_percent, double end_percent);
+// Entries that fill what the other entries of a list leave: their weight at a place is 1 minus the sum of the others', at least 0.
+Conditioning set_default(const Conditioning& conditioning);
 
 }  // namespace veneer::sampling

@@ -61,6 +61,15 @@ class NamedControl final : public Control {
   const char* name_;
 };
 
+class NamedHooks final : public CondHooks {
+ public:
+  explicit NamedHooks(const char* name) : name_(name) {}
+  Fingerprint fingerprint() const override { return FingerprintBuilder().add("hooks").add(name_).finish(); }
+
+ private:
+  const char* name_;
+};
+
 TEST(Conditioning, EveryFieldEntersTheFingerprint) {
   const std::vector<std::function<void(ConditioningEntry&)>> changes = {
       [](auto&) {},
@@ -85,6 +94,11 @@ TEST(Conditioning, EveryFieldEntersTheFingerprint) {
       [](auto& e) { e.set_area_to_bounds = true; },
       [](auto& e) { e.start_percent = 0.5; },
       [](auto& e) { e.end_percent = 0.5; },
+      [](auto& e) { e.clip_start_percent = 0.5; },
+      [](auto& e) { e.clip_end_percent = 0.5; },
+      [](auto& e) { e.is_default = true; },
+      [](auto& e) { e.hooks = std::make_shared<NamedHooks>("a"); },
+      [](auto& e) { e.hooks = std::make_shared<NamedHooks>("b"); },
       [](auto& e) { e.control = std::make_shared<NamedControl>("a"); },
       [](auto& e) { e.control = std::make_shared<NamedControl>("b"); },
       [](auto& e) { e.control_apply_to_uncond = true; },

@@ -7,6 +7,7 @@
 #include "sampling/guidance_options.h"
 #include "sampling/model_sampling.h"
 #include "sampling/network.h"
+#include "sampling/run_state.h"
 
 namespace veneer::sampling {
 
@@ -16,6 +17,8 @@ struct GuidanceSetup {
   GuidanceOptions options = {};
   double scale = 1.0;  // 1: only the positive list is evaluated, unless somebody asks for the other
   CancelToken cancel = {};
+  std::vector<float> run_sigmas = {};         // for NetworkInput
+  TorchGenerator random = TorchGenerator(0);  // for RunState
 };
 
 // One per run, used by one thread at a time.
@@ -31,13 +34,16 @@ class CfgDenoiser final : public Denoiser {
   const ModelSampling& model_sampling() const override { return setup_.model_sampling; }
 
  private:
-  Tensor apply(const Network& network, const DenoiseBatch& batch) const;
-  Predictions predict(const Tensor& x, float sigma) const;
-  Tensor evaluate_cond(const Network& network, const Tensor& x, float sigma) const;
+  Tensor apply(const DenoiseBatch& batch, const NetworkOverlay* overlay);
+  Predictions predict(const Tensor& x, float sigma);
+  Predictions predict_with_hook(const Tensor& x, float sigma);
+  Tensor evaluate(const Evaluation& wanted, const Tensor& x, float sigma);
+  Tensor evaluate_list(const std::vector<PreparedCond>& list, const Tensor& x, float sigma, const NetworkOverlay* overlay);
 
   GuidanceSetup setup_;
   PreparedConds conds_;
   Shape latent_;
+  RunState run_;
   bool require_uncond_ = false;
   Tensor last_uncond_;
 };

@@ -3,7 +3,8 @@
 namespace veneer::sampling {
 
 bool GuidanceOptions::empty() const {
-  return !cfg_function && pre_cfg.empty() && post_cfg.empty() && !unet_wrapper && !denoise_mask_function && !disable_cfg1_optimization;
+  return !cfg_function && !calc_cond_batch && pre_cfg.empty() && post_cfg.empty() && !unet_wrapper && !denoise_mask_function &&
+         !disable_cfg1_optimization;
 }
 
 Fingerprint GuidanceOptions::fingerprint() const {
@@ -15,6 +16,7 @@ Fingerprint GuidanceOptions::fingerprint() const {
   };
   builder.add("guidance");
   add_one(cfg_function);
+  add_one(calc_cond_batch);
   add_list(pre_cfg);
   add_list(post_cfg);
   add_one(unet_wrapper);

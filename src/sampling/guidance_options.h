@@ -1,6 +1,7 @@
 // Hooks into guidance that belong to a variant of a model. Each carries an id: two hooks are the same exactly when their ids are.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 namespace veneer::sampling {
 
 class ModelSampling;
+struct RunState;
 
 template <typename Signature>
 struct Hook {
@@ -26,6 +28,15 @@ struct Predictions {
   Tensor uncond;  // undefined when the negative list was not evaluated
 };
 
+// What a hook wants to have evaluated besides what was: at latents of its own, by a changed network, or other prompts.
+struct Evaluation {
+  enum class Prompts : uint8_t { positive, negative, other };
+  Prompts prompts = Prompts::positive;
+  const Conditioning* other = nullptr;      // for Prompts::other
+  Tensor x = {};                            // undefined: the call's own
+  const NetworkOverlay* overlay = nullptr;  // null: the network as it is
+};
+
 // One evaluation, as hooks see it. Valid for the call.
 struct GuidanceCall {
   const Tensor& x;  // [N, C, h, w]
@@ -33,13 +44,19 @@ struct GuidanceCall {
   double scale = 1;
   const Predictions& predictions;
   const ModelSampling& model_sampling;
-  // The positive list's prediction at (x, sigma) by another network; counts as a call of its own.
-  const std::function<Tensor(const Network&)>& evaluate_cond;
+  // The prediction of a list of prompts at the call's noise level; counts as a call of its own, of a positive list. Throws Error(invalid) for an
+  // empty list and for latents of another shape.
+  const std::function<Tensor(const Evaluation&)>& evaluate;
+  // What the run's functions keep. The same object at every call of a run.
+  RunState& run;
 };
 
 struct GuidanceOptions {
   // Instead of uncond + (cond - uncond) * scale; returns the clean latent. (Hooks written for "x - denoised" return x minus their result.)
   std::optional<Hook<Tensor(const GuidanceCall&)>> cfg_function;
+  // Instead of the evaluation of both lists of prompts; `inner` is what would run without it. Returns the predictions for (x, sigma).
+  using PredictAt = std::function<Predictions(const Tensor& x, float sigma)>;
+  std::optional<Hook<Predictions(const PredictAt& inner, const Tensor& x, float sigma)>> calc_cond_batch;
   // Change the predictions before guidance, in order.
   std::vector<Hook<Predictions(const GuidanceCall&)>> pre_cfg;
   // Change the guided result, in order.

@@ -80,12 +80,97 @@ TEST_F(Guidance, HooksRunInOrder) {
   EXPECT_THAT(values(d.last_uncond()), Each(20));
 }
 
-TEST_F(Guidance, AHookCanEvaluateAnotherNetwork) {
+class NoNoise final : public NetworkOverlay {};
+
+TEST_F(Guidance, AHookCanEvaluateAChangedNetwork) {
+  const NoNoise overlay;
   GuidanceOptions options;
-  options.post_cfg.push_back({{}, [](const GuidanceCall& call, const Tensor&) {
-                                return call.evaluate_cond([](const NetworkInput& input) { return filled(input.x.shape(), 0); });
+  options.post_cfg.push_back({{}, [&](const GuidanceCall& call, const Tensor&) { return call.evaluate({.overlay = &overlay}); }});
+  const Network network = [&](const NetworkInput& input) { return input.overlay == &overlay ? filled(input.x.shape(), 0) : painter(&log_)(input); };
+  CfgDenoiser d({.model_sampling = model_sampling_, .network = network, .options = options}, {paint(1)}, {}, kLatent);
+  EXPECT_EQ(values(d.denoise(x_, kSigma)), values(x_));  // no noise predicted: x itself
+  ASSERT_THAT(log_.calls, SizeIs(1));
+  EXPECT_EQ(log_.calls[0].overlay, nullptr);
+}
+
+TEST_F(Guidance, AHookCanEvaluateEitherListOrOtherPromptsAtOtherLatents) {
+  const Conditioning other = {paint(7)};
+  const Tensor elsewhere = filled(kLatent, 5);
+  GuidanceOptions options;
+  std::vector<float> seen;
+  options.post_cfg.push_back({{}, [&](const GuidanceCall& call, const Tensor& denoised) {
+                                seen = {call.evaluate({}).floats()[3], call.evaluate({.prompts = Evaluation::Prompts::negative}).floats()[3],
+                                        call.evaluate({.prompts = Evaluation::Prompts::other, .other = &other, .x = elsewhere}).floats()[3]};
+                                return denoised;
                               }});
-  EXPECT_EQ(values(denoiser(1, options).denoise(x_, kSigma)), values(x_));  // no noise predicted: x itself
+  denoiser(3, options).denoise(x_, kSigma);
+  EXPECT_THAT(seen, ElementsAre(FloatNear(1, 1e-4F), FloatNear(0.5F, 1e-4F), FloatNear(7, 1e-4F)));
+  ASSERT_THAT(log_.calls, SizeIs(4));
+  EXPECT_THAT(log_.calls[2].cond_or_uncond, ElementsAre(0));
+  EXPECT_NEAR(log_.calls[3].x.floats()[0], 5 / std::sqrt(kSigma * kSigma + 1), 1e-6);
+}
+
+TEST_F(Guidance, RefusesToEvaluatePromptsThatAreNotThere) {
+  GuidanceOptions options;
+  Evaluation wanted{.prompts = Evaluation::Prompts::negative};
+  options.post_cfg.push_back({{}, [&](const GuidanceCall& call, const Tensor&) { return call.evaluate(wanted); }});
+  CfgDenoiser d({.model_sampling = model_sampling_, .network = painter(), .options = options}, {paint(1)}, {}, kLatent);
+  EXPECT_THROW(d.denoise(x_, kSigma), Error);
+  wanted = {.prompts = Evaluation::Prompts::other};
+  EXPECT_THROW(d.denoise(x_, kSigma), Error);
+  wanted = {.x = filled(Shape{1, 2, 3, 4}, 0)};
+  EXPECT_THROW(d.denoise(x_, kSigma), Error);
+}
+
+TEST_F(Guidance, AHookCanStandForTheEvaluationOfBothLists) {
+  GuidanceOptions options;
+  options.calc_cond_batch = {{}, [&](const GuidanceOptions::PredictAt& inner, const Tensor& x, float sigma) {
+                               EXPECT_EQ(values(x), values(x_));
+                               Predictions out = inner(filled(kLatent, 5), sigma / 2);
+                               std::swap(out.cond, out.uncond);
+                               return out;
+                             }};
+  auto d = denoiser(3, options);
+  EXPECT_THAT(values(d.denoise(x_, kSigma)), all_near(1 + (0.5F - 1) * 3));
+  EXPECT_THAT(values(d.last_uncond()), all_near(1));
+  ASSERT_THAT(log_.calls, SizeIs(1));
+  EXPECT_THAT(log_.calls[0].sigmas, Each(kSigma / 2));
+}
+
+TEST_F(Guidance, TheEvaluationHookGetsOnlyThePositiveAtScaleOne) {
+  GuidanceOptions options;
+  options.calc_cond_batch = {{}, [](const GuidanceOptions::PredictAt& inner, const Tensor& x, float sigma) {
+                               Predictions out = inner(x, sigma);
+                               EXPECT_FALSE(out.uncond.defined());
+                               return out;
+                             }};
+  EXPECT_THAT(values(denoiser(1, options).denoise(x_, kSigma)), all_near(1));
+}
+
+TEST_F(Guidance, RefusesPredictionsOfAnotherShapeFromTheEvaluationHook) {
+  GuidanceOptions options;
+  options.calc_cond_batch = {{}, [](const GuidanceOptions::PredictAt&, const Tensor& x, float) {
+                               return Predictions{x, filled(Shape{1, 1, 1, 1}, 0)};
+                             }};
+  EXPECT_THROW(denoiser(3, options).denoise(x_, kSigma), Error);
+}
+
+TEST_F(Guidance, NotesLiveAsLongAsTheRun) {
+  GuidanceOptions options;
+  options.post_cfg.push_back({{}, [](const GuidanceCall& call, const Tensor& denoised) {
+                                ++call.run.notes.get<int>("calls");
+                                return denoised;
+                              }});
+  std::vector<int> seen;
+  const Network network = [&](const NetworkInput& input) {
+    seen.push_back(input.run->notes.get<int>("calls"));
+    return filled(input.x.shape(), 0);
+  };
+  for (int run = 0; run < 2; ++run) {
+    CfgDenoiser d({.model_sampling = model_sampling_, .network = network, .options = options}, {paint(1)}, {}, kLatent);
+    for (int i = 0; i < 3; ++i) d.denoise(x_, kSigma);
+  }
+  EXPECT_THAT(seen, ElementsAre(0, 1, 2, 0, 1, 2));
 }
 
 TEST_F(Guidance, TheWrapperSeesUnscaledLatents) {

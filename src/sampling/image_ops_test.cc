@@ -8,7 +8,6 @@
 namespace veneer::sampling {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 
 TEST(ImageOps, AMissingSideFollowsTheAspectRatio) {

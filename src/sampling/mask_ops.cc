@@ -33,7 +33,7 @@ Tensor mask_as_batch(const Tensor& mask) {
 }
 
 Tensor resize_mask(const Tensor& mask, int64_t height, int64_t width) {
-  const Tensor in = mask_as_batch(mask);
+  Tensor in = mask_as_batch(mask);
   if (in.dim(1) == height && in.dim(2) == width) return in;
   const Tensor out = resample(in.reshape(Shape{1, in.dim(0), in.dim(1), in.dim(2)}), width, height, ResampleMethod::bilinear);
   return out.reshape(Shape{in.dim(0), height, width});

@@ -128,6 +128,7 @@ ModelSampling ModelSampling::distilled(Prediction prediction, int original_times
   if (zero_terminal_snr) rescale_to_zero_terminal_snr(sigmas);
   ModelSampling out;
   out.prediction_ = prediction;
+  out.betas_ = betas;
   out.skip_steps_ = betas.timesteps / original_timesteps;
   const auto skip = static_cast<size_t>(out.skip_steps_);
   for (size_t i = skip - 1; i < sigmas.size(); i += skip) {
@@ -153,6 +154,12 @@ ModelSampling ModelSampling::flow(double shift, double multiplier) {
     out.sigmas_.push_back(out.sigma(timestep));
   }
   return out;
+}
+
+Fingerprint ModelSampling::fingerprint() const {
+  FingerprintBuilder builder;
+  builder.add("model sampling").add(prediction_).add(shift_).add(multiplier_).add(skip_steps_);
+  return builder.add_bytes(std::as_bytes(std::span(sigmas_))).add_bytes(std::as_bytes(std::span(log_sigmas_))).finish();
 }
 
 float ModelSampling::timestep(float sigma) const {

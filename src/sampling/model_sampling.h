@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "tensor/tensor.h"
 
 namespace veneer::sampling {
@@ -52,6 +54,10 @@ class ModelSampling {
   static ModelSampling flow(double shift, double multiplier = 1000.0);
 
   Prediction prediction() const { return prediction_; }
+  // What the table was made of; none for flow.
+  const std::optional<BetaSchedule>& betas() const { return betas_; }
+  // Equal for two that behave alike.
+  Fingerprint fingerprint() const;
   bool is_flow() const { return prediction_ == Prediction::flow; }
   // Ascending noise levels, and their logarithms (empty for flow).
   std::span<const float> sigmas() const { return sigmas_; }
@@ -89,6 +95,7 @@ class ModelSampling {
   Prediction prediction_ = Prediction::eps;
   double shift_ = 1.0;
   double multiplier_ = 1000.0;
+  std::optional<BetaSchedule> betas_;
   int skip_steps_ = 1;  // timesteps between two entries of the table
   std::vector<float> sigmas_;
   std::vector<float> log_sigmas_;

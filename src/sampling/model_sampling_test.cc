@@ -135,5 +135,21 @@ TEST(ModelSampling, RefusesWhatDoesNotFit) {
   EXPECT_THROW(prediction_from_string("velocity"), Error);
 }
 
+TEST(ModelSampling, IsKnownByWhatItDoes) {
+  const auto id = [](const ModelSampling& sampling) { return sampling.fingerprint(); };
+  const Fingerprint eps = id(ModelSampling::discrete(Prediction::eps));
+  EXPECT_EQ(id(ModelSampling::discrete(Prediction::eps)), eps);
+  EXPECT_NE(id(ModelSampling::discrete(Prediction::v)), eps);
+  EXPECT_NE(id(ModelSampling::discrete(Prediction::eps, {}, true)), eps);
+  EXPECT_NE(id(ModelSampling::discrete(Prediction::eps, {.end = 0.013})), eps);
+  EXPECT_NE(id(ModelSampling::distilled(Prediction::eps)), eps);
+  EXPECT_NE(id(ModelSampling::flow(3)), id(ModelSampling::flow(2)));
+}
+
+TEST(ModelSampling, TellsWhatItsTableWasMadeOf) {
+  EXPECT_EQ(ModelSampling::discrete(Prediction::eps, {.end = 0.013}).betas()->end, 0.013);
+  EXPECT_FALSE(ModelSampling::flow(3).betas());
+}
+
 }  // namespace
 }  // namespace veneer::sampling

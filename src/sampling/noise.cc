@@ -47,6 +47,10 @@ class BrownianNoise final : public NoiseSource {
 
 Tensor prepare_noise(const Shape& shape, uint64_t seed, std::span<const int64_t> batch_indices, DType dtype) {
   TorchGenerator generator(seed);
+  return prepare_noise(shape, generator, batch_indices, dtype);
+}
+
+Tensor prepare_noise(const Shape& shape, TorchGenerator& generator, std::span<const int64_t> batch_indices, DType dtype) {
   if (batch_indices.empty()) return randn(shape, generator, dtype);
   if (shape.rank() == 0) throw Error(ErrorCode::invalid, "noise: batch indices need a batch dimension");
   for (const int64_t index : batch_indices) {

@@ -15,6 +15,8 @@ namespace veneer::sampling {
 // part of a batch can be made again alone; the result has one row per index, in list order (equal indices share their noise).
 // Throws Error(invalid) for a negative index or one above 1,000,000.
 Tensor prepare_noise(const Shape& shape, uint64_t seed, std::span<const int64_t> batch_indices = {}, DType dtype = DType::f32);
+// The same, drawn from a generator, which goes on from there.
+Tensor prepare_noise(const Shape& shape, TorchGenerator& generator, std::span<const int64_t> batch_indices = {}, DType dtype = DType::f32);
 
 // Noise for one step of a sampler. Not thread-safe: one source per run.
 class NoiseSource {

@@ -14,6 +14,15 @@ std::vector<float> row(const Tensor& batch, int64_t n) {
   return {part.floats().begin(), part.floats().end()};
 }
 
+TEST(Noise, AGeneratorGoesOnWhereTheNoiseEnded) {
+  TorchGenerator generator(7);
+  const Tensor first = prepare_noise(Shape{1, 4, 3, 3}, generator);
+  EXPECT_EQ(row(first, 0), row(prepare_noise(Shape{1, 4, 3, 3}, 7), 0));
+  TorchGenerator expected(7);
+  randn(Shape{1, 4, 3, 3}, expected);
+  EXPECT_EQ(generator.random_u32(), expected.random_u32());
+}
+
 TEST(Noise, WithoutIndicesIsOneDrawOverTheWholeBatch) {
   TorchGenerator generator(7);
   const Tensor want = randn(Shape{2, 4, 3, 3}, generator);

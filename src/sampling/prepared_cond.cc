@@ -76,8 +76,12 @@ PreparedCond prepare(const ConditioningEntry& entry, const Shape& latent, const 
   }
   out.strength = static_cast<float>(require_finite(entry.strength, "strength"));
   out.mask_strength = static_cast<float>(require_finite(entry.mask_strength, "mask strength"));
-  out.sigma_start = model_sampling.percent_to_sigma(require_finite(entry.start_percent, "start"));
-  out.sigma_end = model_sampling.percent_to_sigma(require_finite(entry.end_percent, "end"));
+  const double start = std::max(require_finite(entry.start_percent, "start"), require_finite(entry.clip_start_percent, "clip start"));
+  const double end = std::min(require_finite(entry.end_percent, "end"), require_finite(entry.clip_end_percent, "clip end"));
+  out.sigma_start = model_sampling.percent_to_sigma(start);
+  out.sigma_end = model_sampling.percent_to_sigma(end);
+  out.hooks = entry.hooks;
+  out.is_default = entry.is_default;
   out.control = entry.control;
   out.control_apply_to_uncond = entry.control_apply_to_uncond;
   if (entry.area) out.area = resolve_area(*entry.area, latent);

@@ -20,6 +20,8 @@ struct PreparedCond {
   float mask_strength = 1;
   double sigma_start = 0;  // holds while sigma_end <= sigma <= sigma_start
   double sigma_end = 0;
+  std::shared_ptr<const CondHooks> hooks;
+  bool is_default = false;
   std::shared_ptr<const Control> control;
   bool control_apply_to_uncond = false;
 };
@@ -29,8 +31,8 @@ struct PreparedConds {
   std::vector<PreparedCond> negative;
 };
 
-// latent: [N, C, h, w]. Every area of one list gets a counterpart in the other: the same area, weight, time and control with the prompt of the
-// smallest entry around it. A control of a positive entry with control_apply_to_uncond goes to the negative entries without areas. Throws
+// latent: [N, C, h, w]. Every area of one list gets a counterpart in the other: the same area, weight, time, hooks and control with the prompt of
+// the smallest entry around it. A control of a positive entry with control_apply_to_uncond goes to the negative entries without areas. Throws
 // Error(invalid) for an area that is empty or outside of the latent, a mask with NaN, numbers that are not finite, or tensors of a wrong rank.
 PreparedConds prepare_conds(const Conditioning& positive, const Conditioning& negative, const Shape& latent, const ModelSampling& model_sampling);
 

@@ -90,6 +90,38 @@ TEST(PreparedCond, NoCounterpartForAnAreaThatIsThere) {
   EXPECT_THAT(prepare_conds(area, area, kLatent, eps()).negative, SizeIs(1));
 }
 
+class AnyHooks final : public CondHooks {
+ public:
+  Fingerprint fingerprint() const override { return {}; }
+};
+
+TEST(PreparedCond, ACounterpartHasTheHooksOfTheAreaItBelongsTo) {
+  Conditioning positive = set_area({paint(1)}, Box{2, 2, 4, 4}, 1);
+  positive[0].hooks = std::make_shared<AnyHooks>();
+  ConditioningEntry around = paint(-1);
+  around.hooks = std::make_shared<AnyHooks>();
+  const auto conds = prepare_conds(positive, {around}, kLatent, eps());
+  ASSERT_THAT(conds.negative, SizeIs(2));
+  EXPECT_EQ(conds.negative[0].hooks, around.hooks);
+  EXPECT_EQ(conds.negative[1].hooks, positive[0].hooks);
+  EXPECT_EQ(conds.negative[1].context.floats()[0], -1);
+}
+
+TEST(PreparedCond, ATextEncodedForAPartOfTheRunHoldsInBothRanges) {
+  Conditioning entry = set_timestep_range({paint(1)}, 0.2, 0.8);
+  entry[0].clip_start_percent = 0.5;
+  entry[0].clip_end_percent = 0.9;
+  const auto both = prepare_positive(entry).positive[0];
+  EXPECT_EQ(both.sigma_start, eps().percent_to_sigma(0.5));
+  EXPECT_EQ(both.sigma_end, eps().percent_to_sigma(0.8));
+  entry[0].clip_start_percent = 0.9;
+  entry[0].clip_end_percent = 1;
+  const auto apart = prepare_positive(entry).positive[0];
+  EXPECT_LT(apart.sigma_start, apart.sigma_end);  // never
+  entry[0].clip_start_percent = std::nan("");
+  EXPECT_THROW(prepare_positive(entry), Error);
+}
+
 class AnyControl final : public Control {
  public:
   Fingerprint fingerprint() const override { return {}; }

@@ -39,8 +39,8 @@ std::vector<Window> make_windows(int64_t in, int64_t out) {
   std::vector<double> weights;
   for (size_t i = 0; i < windows.size(); ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-    const int64_t end = std::min(static_cast<int64_t>(center + support + 0.5), in);
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(std::floor(center - support + 0.5)), 0);
+    const int64_t end = std::min(static_cast<int64_t>(std::floor(center + support + 0.5)), in);
     weights.clear();
     double sum = 0;
     for (int64_t s = first; s < end; ++s) {

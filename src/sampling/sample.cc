@@ -36,9 +36,9 @@ Tensor unscaled_latent(const Tensor& latent, const LatentScaling& scaling) {
   return out;
 }
 
-Tensor starting_noise(const SampleRequest& request, const Shape& shape) {
+Tensor starting_noise(const SampleRequest& request, const Shape& shape, TorchGenerator& generator) {
   if (request.disable_noise) return Tensor::zeros(shape, DType::f32);
-  if (!request.noise.defined()) return prepare_noise(shape, request.seed, request.latent.batch_index);
+  if (!request.noise.defined()) return prepare_noise(shape, generator, request.latent.batch_index);
   Tensor noise = require_f32(request.noise, 4, "noise");
   if (noise.shape() != shape) {
     throw Error(ErrorCode::invalid, "sample: noise and latent differ in shape",
@@ -79,20 +79,26 @@ std::vector<float> sample_sigmas(const SampleRequest& request) {
 
 Tensor sample(const SampleRequest& request) {
   const SamplerDef& sampler = find_sampler(request.sampler);
-  const Tensor samples = require_samples(request);
+  Tensor samples = require_samples(request);
   const std::vector<float> sigmas = sample_sigmas(request);
   if (sigmas.empty()) return samples;
 
   const ModelSampling& model_sampling = request.model_sampling;
-  const Tensor noise = starting_noise(request, samples.shape());
+  TorchGenerator random(request.seed);
+  const Tensor noise = starting_noise(request, samples.shape(), random);
+  Tensor fresh_noise;
+  if (sampler.fresh_inpaint_noise) {
+    random.manual_seed(request.seed + 1);
+    fresh_noise = prepare_noise(samples.shape(), random);
+  }
   const Tensor latent = scaled_latent(samples, request.scaling);
-  GuidanceSetup setup{model_sampling, request.network, request.guidance, request.cfg, request.cancel};
+  GuidanceSetup setup{model_sampling, request.network, request.guidance, request.cfg, request.cancel, sigmas, random};
   CfgDenoiser guidance(std::move(setup), request.positive, request.negative, samples.shape());
 
   std::optional<InpaintDenoiser> inpaint;
   if (request.latent.noise_mask.defined()) {
     InpaintKeep keep{reshape_mask(request.latent.noise_mask, samples.shape()), latent, noise};
-    if (sampler.fresh_inpaint_noise) keep.noise = prepare_noise(samples.shape(), request.seed + 1);
+    if (fresh_noise.defined()) keep.noise = fresh_noise;
     InpaintDenoiser::MaskAt mask_at;
     if (const auto& hook = request.guidance.denoise_mask_function) {
       mask_at = [&](const Tensor& mask, float sigma) { return hook->fn(mask, sigma, sigmas); };

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "sampling/noise.h"
+#include "sampling/run_state.h"
 #include "sampling/test_network.h"
 #include "veneer/error.h"
 
@@ -73,6 +75,30 @@ TEST_F(Sample, ARowOfABatchCanBeMadeAgainAlone) {
   const Tensor both = sample(r);
   r.latent = {.samples = filled(kLatent, 0), .batch_index = {5}};
   EXPECT_EQ(values(sample(r)), values(both.slice(1, 1)));
+}
+
+TEST_F(Sample, RandomChoicesGoOnWhereTheNoiseEnded) {
+  SampleRequest r = request();
+  uint32_t drawn = 0;
+  r.network = [&](const NetworkInput& input) {
+    TorchGenerator copy = input.run->random;
+    drawn = copy.random_u32();
+    return input.x;
+  };
+  const auto expect_next = [&](TorchGenerator expected) {
+    sample(r);
+    EXPECT_EQ(drawn, expected.random_u32());
+  };
+  TorchGenerator expected(r.seed);
+  expect_next((prepare_noise(kLatent, expected), expected));
+  r.latent.batch_index = {2};
+  expected.manual_seed(r.seed);
+  expect_next((prepare_noise(kLatent, expected, r.latent.batch_index), expected));
+  r.disable_noise = true;
+  expect_next(TorchGenerator(r.seed));
+  r.sampler = "ddim";  // draws noise for inpainting
+  expected.manual_seed(r.seed + 1);
+  expect_next((prepare_noise(kLatent, expected), expected));
 }
 
 TEST_F(Sample, NothingToDoReturnsTheLatent) {

@@ -1,6 +1,7 @@
 // DPM-Solver++(2S) (Lu et al. 2022, "DPM-Solver++", algorithm 1) with ancestral noise: an exponential integrator that looks half way of each step.
 #include <cmath>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -17,51 +18,35 @@ float flow_middle(float sigma, float down) {
 
 Tensor dpmpp_2s_ancestral_flow(SamplerRun& run) {
   const float eta = run.options.eta.value_or(1.0F);
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const float next = run.sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
-    const FlowAncestralStep step = flow_ancestral_step(sigma, next, eta);
-    const float middle = flow_middle(sigma, step.down);
-    const Tensor half_way = combine({{middle / sigma, x}, {1.0F - middle / sigma, denoised}});
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    if (step.next == 0.0F) return denoised;
+    const FlowAncestralStep part = flow_ancestral_step(step.sigma, step.next, eta);
+    const float middle = flow_middle(step.sigma, part.down);
+    const Tensor half_way = combine({{middle / step.sigma, x}, {1.0F - middle / step.sigma, denoised}});
     const Tensor denoised_2 = evaluate(run, half_way, middle);
-    x = combine({{step.down / sigma, x}, {1.0F - step.down / sigma, denoised_2}});
-    if (eta > 0) x = combine({{step.signal, x}, {run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
-  }
-  return x;
+    const Tensor down = combine({{part.down / step.sigma, x}, {1.0F - part.down / step.sigma, denoised_2}});
+    return eta > 0 ? with_noise(run, step, part.signal, down, run.options.s_noise * part.up) : down;
+  });
 }
 
 // `cfg_pp`: the state is moved by the difference of the guided and the unconditional prediction, so that the noise direction is the latter's. For the
 // whole step it is the first guided against the second unconditional one, as in the reference.
 Tensor dpmpp_2s_ancestral(SamplerRun& run, bool cfg_pp) {
   const float eta = run.options.eta.value_or(1.0F);
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const float next = run.sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
     const auto start = [&] { return cfg_pp ? combine({{1.0F, x}, {1.0F, denoised}, {-1.0F, run.model.last_uncond()}}) : x; };
-    report(run, i, x, denoised);
-    const AncestralStep step = ancestral_step(sigma, next, eta);
-    if (step.down == 0.0F) {
-      x = denoised;
-    } else {
-      const float t = -std::log(sigma);
-      const float h = -std::log(step.down) - t;
+    const AncestralStep part = ancestral_step(step.sigma, step.next, eta);
+    Tensor down = denoised;
+    if (part.down != 0.0F) {
+      const float t = -std::log(step.sigma);
+      const float h = -std::log(part.down) - t;
       const float middle = std::exp(-(t + 0.5F * h));
-      const Tensor half_way = combine({{middle / sigma, start()}, {-std::expm1(-0.5F * h), denoised}});
+      const Tensor half_way = combine({{middle / step.sigma, start()}, {-std::expm1(-0.5F * h), denoised}});
       const Tensor denoised_2 = evaluate(run, half_way, middle);
-      x = combine({{step.down / sigma, start()}, {-std::expm1(-h), denoised_2}});
+      down = combine({{part.down / step.sigma, start()}, {-std::expm1(-h), denoised_2}});
     }
-    if (next > 0.0F) x = combine({{1.0F, x}, {run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
-  }
-  return x;
+    return step.next > 0.0F ? with_noise(run, step, 1.0F, down, run.options.s_noise * part.up) : down;
+  });
 }
 
 }  // namespace

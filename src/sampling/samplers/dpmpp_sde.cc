@@ -2,6 +2,7 @@
 // multistep of order 2 and 3. Time is lambda = log(alpha/sigma); eta scales the noise.
 #include <cmath>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -30,32 +31,25 @@ enum class Solver { midpoint, heun };
 Tensor dpmpp_2m_sde(SamplerRun& run, Solver solver) {
   const float eta = run.options.eta.value_or(1.0F);
   const std::vector<float> sigmas = sigmas_with_finite_snr(run);
-  Tensor x = run.x;
+  const bool noisy = eta > 0 && run.options.s_noise > 0;
   Tensor old_denoised;
   float last_h = 0;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float next = sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigmas[i]);
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
-    const SdeStep step = sde_step(run.model.model_sampling(), sigmas[i], next, eta);
-    const float weight = -std::expm1(-step.h_eta);
-    std::vector<Term> terms{{step.kept, x}, {step.alpha * weight, denoised}};
+  return each_step(run, sigmas, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    if (step.next == 0.0F) return denoised;
+    const SdeStep part = sde_step(run.model.model_sampling(), step.sigma, step.next, eta);
+    const float weight = -std::expm1(-part.h_eta);
+    std::vector<Term> terms{{part.kept, x}, {part.alpha * weight, denoised}};
     if (old_denoised.defined()) {
-      const float share = solver == Solver::heun ? weight / -step.h_eta + 1.0F : 0.5F * weight;
-      const float bend = step.alpha * share * (step.h / last_h);
+      const float share = solver == Solver::heun ? weight / -part.h_eta + 1.0F : 0.5F * weight;
+      const float bend = part.alpha * share * (part.h / last_h);
       terms.push_back({bend, denoised});
       terms.push_back({-bend, old_denoised});
     }
-    x = combine(terms);
-    if (eta > 0 && run.options.s_noise > 0) x = combine({{1.0F, x}, {step.noise * run.options.s_noise, run.noise->draw(sigmas[i], next)}});
     old_denoised = denoised;
-    last_h = step.h;
-  }
-  return x;
+    last_h = part.h;
+    const Tensor end = combine(terms);
+    return noisy ? with_noise(run, step, 1.0F, end, part.noise * run.options.s_noise) : end;
+  });
 }
 
 }  // namespace
@@ -67,16 +61,10 @@ Tensor sample_dpmpp_sde(SamplerRun& run) {
   const bool noisy = eta > 0 && run.options.s_noise > 0;
   const float second_share = 1.0F / (2.0F * r);
   const std::vector<float> sigmas = sigmas_with_finite_snr(run);
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = sigmas[i];
-    const float next = sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
+  return each_step(run, sigmas, [&](const SamplerStep& at, const Tensor& x, const Tensor& denoised) {
+    const float sigma = at.sigma;
+    const float next = at.next;
+    if (next == 0.0F) return denoised;
     const float from = model_sampling.half_log_snr(sigma);
     const float to = model_sampling.half_log_snr(next);
     const float middle = from + r * (to - from);
@@ -92,9 +80,8 @@ Tensor sample_dpmpp_sde(SamplerRun& run) {
     };
     const Tensor half_way = step_to(middle, sigma_middle * std::exp(middle), sigma_middle, denoised);
     const Tensor denoised_2 = evaluate(run, half_way, sigma_middle);
-    x = step_to(to, next * std::exp(to), next, combine({{1.0F - second_share, denoised}, {second_share, denoised_2}}));
-  }
-  return x;
+    return step_to(to, next * std::exp(to), next, combine({{1.0F - second_share, denoised}, {second_share, denoised_2}}));
+  });
 }
 
 Tensor sample_dpmpp_2m_sde(SamplerRun& run) { return dpmpp_2m_sde(run, Solver::midpoint); }
@@ -103,49 +90,42 @@ Tensor sample_dpmpp_2m_sde_heun(SamplerRun& run) { return dpmpp_2m_sde(run, Solv
 
 Tensor sample_dpmpp_3m_sde(SamplerRun& run) {
   const float eta = run.options.eta.value_or(1.0F);
+  const bool noisy = eta > 0 && run.options.s_noise > 0;
   const std::vector<float> sigmas = sigmas_with_finite_snr(run);
-  Tensor x = run.x;
   // The two predictions before, and the lengths of the steps from them.
   Tensor denoised_1;
   Tensor denoised_2;
   float h_1 = 0;
   float h_2 = 0;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float next = sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigmas[i]);
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
-    const SdeStep step = sde_step(run.model.model_sampling(), sigmas[i], next, eta);
-    std::vector<Term> terms{{step.kept, x}, {-step.alpha * std::expm1(-step.h_eta), denoised}};
-    const float phi_2 = std::expm1(-step.h_eta) / step.h_eta + 1.0F;
+  return each_step(run, sigmas, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    if (step.next == 0.0F) return denoised;
+    const SdeStep part = sde_step(run.model.model_sampling(), step.sigma, step.next, eta);
+    std::vector<Term> terms{{part.kept, x}, {-part.alpha * std::expm1(-part.h_eta), denoised}};
+    const float phi_2 = std::expm1(-part.h_eta) / part.h_eta + 1.0F;
     if (denoised_2.defined()) {
       // First and second derivative in lambda from divided differences.
-      const float r0 = h_1 / step.h;
-      const float r1 = h_2 / step.h;
+      const float r0 = h_1 / part.h;
+      const float r1 = h_2 / part.h;
       const Tensor near = combine({{1.0F / r0, denoised}, {-1.0F / r0, denoised_1}});
       const Tensor far = combine({{1.0F / r1, denoised_1}, {-1.0F / r1, denoised_2}});
-      const float phi_3 = phi_2 / step.h_eta - 0.5F;
-      const float first = step.alpha * phi_2;
-      const float second = step.alpha * phi_3 / (r0 + r1);
+      const float phi_3 = phi_2 / part.h_eta - 0.5F;
+      const float first = part.alpha * phi_2;
+      const float second = part.alpha * phi_3 / (r0 + r1);
       const float mixed = first * r0 / (r0 + r1) - second;
       terms.push_back({first + mixed, near});
       terms.push_back({-mixed, far});
     } else if (denoised_1.defined()) {
-      const float bend = step.alpha * phi_2 / (h_1 / step.h);
+      const float bend = part.alpha * phi_2 / (h_1 / part.h);
       terms.push_back({bend, denoised});
       terms.push_back({-bend, denoised_1});
     }
-    x = combine(terms);
-    if (eta > 0 && run.options.s_noise > 0) x = combine({{1.0F, x}, {step.noise * run.options.s_noise, run.noise->draw(sigmas[i], next)}});
     denoised_2 = denoised_1;
     denoised_1 = denoised;
     h_2 = h_1;
-    h_1 = step.h;
-  }
-  return x;
+    h_1 = part.h;
+    const Tensor end = combine(terms);
+    return noisy ? with_noise(run, step, 1.0F, end, part.noise * run.options.s_noise) : end;
+  });
 }
 
 }  // namespace veneer::sampling

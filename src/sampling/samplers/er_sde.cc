@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -35,21 +36,16 @@ Tensor sample_er_sde(SamplerRun& run) {
   const std::vector<float> sigmas = sigmas_with_finite_snr(run);
   const ModelSampling& model_sampling = run.model.model_sampling();
   std::vector<double> lambdas;
+  lambdas.reserve(sigmas.size());
   for (const float sigma : sigmas) lambdas.push_back(std::exp(-static_cast<double>(model_sampling.half_log_snr(sigma))));
-  Tensor x = run.x;
   Tensor old_denoised;
   Tensor old_derivative;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float next = sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigmas[i]);
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
+  return each_step(run, sigmas, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    const auto [i, sigma, next] = step;
+    if (next == 0.0F) return denoised;
     const double from = lambdas[i];
     const double to = lambdas[i + 1];
-    const double alpha_from = sigmas[i] / from;
+    const double alpha_from = sigma / from;
     const double alpha = next / to;
     const double r = noise_scale(to) / noise_scale(from);
     std::vector<Term> terms{{static_cast<float>(alpha / alpha_from * r), x}, {static_cast<float>(alpha * (1.0 - r)), denoised}};
@@ -66,14 +62,12 @@ Tensor sample_er_sde(SamplerRun& run) {
       }
       old_derivative = derivative;
     }
-    x = combine(terms);
-    if (run.options.s_noise > 0) {
-      const double deviation = alpha * std::sqrt(std::max(0.0, to * to - from * from * r * r));
-      x = combine({{1.0F, x}, {static_cast<float>(deviation) * run.options.s_noise, run.noise->draw(sigmas[i], next)}});
-    }
     old_denoised = denoised;
-  }
-  return x;
+    Tensor end = combine(terms);
+    if (run.options.s_noise <= 0) return end;
+    const double deviation = alpha * std::sqrt(std::max(0.0, to * to - from * from * r * r));
+    return with_noise(run, step, 1.0F, end, static_cast<float>(deviation) * run.options.s_noise);
+  });
 }
 
 }  // namespace veneer::sampling

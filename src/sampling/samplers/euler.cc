@@ -2,6 +2,7 @@
 // exploding), and CFG++ (Chung et al. 2024), which takes the noise direction from the unconditional prediction.
 #include <cmath>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -10,80 +11,46 @@ namespace {
 
 Tensor euler_ancestral_flow(SamplerRun& run) {
   const float eta = run.options.eta.value_or(1.0F);
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const float next = run.sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
-    const FlowAncestralStep step = flow_ancestral_step(sigma, next, eta);
-    const float ratio = step.down / sigma;
-    x = combine({{ratio, x}, {1.0F - ratio, denoised}});
-    if (eta > 0) x = combine({{step.signal, x}, {run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
-  }
-  return x;
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    if (step.next == 0.0F) return denoised;
+    const FlowAncestralStep part = flow_ancestral_step(step.sigma, step.next, eta);
+    const float ratio = part.down / step.sigma;
+    const Tensor down = combine({{ratio, x}, {1.0F - ratio, denoised}});
+    return eta > 0 ? with_noise(run, step, part.signal, down, run.options.s_noise * part.up) : down;
+  });
 }
 
 Tensor euler_cfg_pp(SamplerRun& run, float eta) {
   const ModelSampling& model_sampling = run.model.model_sampling();
   // In the scaling of the model's noise levels, the signal at sigma.
   const auto alpha = [&](float sigma) { return sigma * std::exp(model_sampling.half_log_snr(sigma)); };
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const float next = run.sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
-    const Tensor uncond = run.model.last_uncond();
-    report(run, i, x, denoised);
-    if (next == 0.0F) {
-      x = denoised;
-      continue;
-    }
-    const float alpha_from = alpha(sigma);
-    const float alpha_to = alpha(next);
-    const Tensor noise_direction = slope(x, sigma, combine({{alpha_from, uncond}}));
-    const AncestralStep step = ancestral_step(sigma / alpha_from, next / alpha_to, eta);
-    x = combine({{alpha_to, denoised}, {alpha_to * step.down, noise_direction}});
-    if (eta > 0) x = combine({{1.0F, x}, {alpha_to * run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
-  }
-  return x;
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    if (step.next == 0.0F) return denoised;
+    const float alpha_from = alpha(step.sigma);
+    const float alpha_to = alpha(step.next);
+    const Tensor noise_direction = slope(x, step.sigma, combine({{alpha_from, run.model.last_uncond()}}));
+    const AncestralStep part = ancestral_step(step.sigma / alpha_from, step.next / alpha_to, eta);
+    const Tensor down = combine({{alpha_to, denoised}, {alpha_to * part.down, noise_direction}});
+    return eta > 0 ? with_noise(run, step, 1.0F, down, alpha_to * run.options.s_noise * part.up) : down;
+  });
 }
 
 }  // namespace
 
 Tensor sample_euler(SamplerRun& run) {
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const Tensor denoised = evaluate(run, x, sigma);
-    report(run, i, x, denoised);
-    x = combine({{1.0F, x}, {run.sigmas[i + 1] - sigma, slope(x, sigma, denoised)}});
-  }
-  return x;
+  return each_step(run, [](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    return combine({{1.0F, x}, {step.next - step.sigma, slope(x, step.sigma, denoised)}});
+  });
 }
 
 Tensor sample_euler_ancestral(SamplerRun& run) {
   if (run.model.model_sampling().is_flow()) return euler_ancestral_flow(run);
   const float eta = run.options.eta.value_or(1.0F);
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const float next = run.sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
-    report(run, i, x, denoised);
-    const AncestralStep step = ancestral_step(sigma, next, eta);
-    if (step.down == 0.0F) {
-      x = denoised;
-    } else {
-      x = combine({{1.0F, x}, {step.down - sigma, slope(x, sigma, denoised)}});
-    }
-    if (next > 0.0F) x = combine({{1.0F, x}, {run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
-  }
-  return x;
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    const AncestralStep part = ancestral_step(step.sigma, step.next, eta);
+    const Tensor down = part.down == 0.0F ? denoised : combine({{1.0F, x}, {part.down - step.sigma, slope(x, step.sigma, denoised)}});
+    return step.next > 0.0F ? with_noise(run, step, 1.0F, down, run.options.s_noise * part.up) : down;
+  });
 }
 
 Tensor sample_euler_cfg_pp(SamplerRun& run) { return euler_cfg_pp(run, 0.0F); }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -18,23 +19,16 @@ using History = std::deque<Tensor>;
 // Runs the steps; `weights(i, order)` are the factors of the slopes, newest first, that are added to x in step i.
 template <typename Weights>
 Tensor multistep(SamplerRun& run, size_t max_order, bool last_step_is_denoised, const Weights& weights) {
-  Tensor x = run.x;
   History slopes;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const Tensor denoised = evaluate(run, x, run.sigmas[i]);
-    report(run, i, x, denoised);
-    slopes.push_front(slope(x, run.sigmas[i], denoised));
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
+    if (step.next == 0.0F && last_step_is_denoised) return denoised;
+    slopes.push_front(slope(x, step.sigma, denoised));
     if (slopes.size() > max_order) slopes.pop_back();
-    if (run.sigmas[i + 1] == 0.0F && last_step_is_denoised) {
-      x = denoised;
-      continue;
-    }
     std::vector<Term> terms{{1.0F, x}};
-    const std::vector<double> factors = weights(i, slopes.size());
+    const std::vector<double> factors = weights(step.index, slopes.size());
     for (size_t j = 0; j < factors.size(); ++j) terms.push_back({static_cast<float>(factors[j]), slopes[j]});
-    x = combine(terms);
-  }
-  return x;
+    return combine(terms);
+  });
 }
 
 // Adams-Bashforth weights over sigma for the step i.

@@ -2,6 +2,7 @@
 // the previous prediction, with or without ancestral noise and CFG++.
 #include <cmath>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -11,25 +12,21 @@ namespace {
 float zero_if_nan(float value) { return std::isnan(value) ? 0.0F : value; }
 
 Tensor res_multistep(SamplerRun& run, float eta, bool cfg_pp) {
-  Tensor x = run.x;
   Tensor old_prediction;
   float old_down = 0;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const float sigma = run.sigmas[i];
-    const float next = run.sigmas[i + 1];
-    const Tensor denoised = evaluate(run, x, sigma);
+  return each_step(run, [&](const SamplerStep& step, const Tensor& x, const Tensor& denoised) {
     // What is integrated: with CFG++ the unconditional prediction.
     const Tensor prediction = cfg_pp ? run.model.last_uncond() : denoised;
-    report(run, i, x, denoised);
-    const AncestralStep step = ancestral_step(sigma, next, eta);
-    if (step.down == 0.0F || !old_prediction.defined()) {
-      const Tensor direction = slope(x, sigma, prediction);
-      x = cfg_pp ? combine({{1.0F, denoised}, {step.down, direction}}) : combine({{1.0F, x}, {step.down - sigma, direction}});
+    const AncestralStep part = ancestral_step(step.sigma, step.next, eta);
+    Tensor down;
+    if (part.down == 0.0F || !old_prediction.defined()) {
+      const Tensor direction = slope(x, step.sigma, prediction);
+      down = cfg_pp ? combine({{1.0F, denoised}, {part.down, direction}}) : combine({{1.0F, x}, {part.down - step.sigma, direction}});
     } else {
-      const float t = -std::log(sigma);
-      const float h = -std::log(step.down) - t;
+      const float t = -std::log(step.sigma);
+      const float h = -std::log(part.down) - t;
       // Where the old prediction lies relative to where the last step ended, in units of this step.
-      const float c2 = (-std::log(run.sigmas[i - 1]) + std::log(old_down)) / h;
+      const float c2 = (-std::log(run.sigmas[step.index - 1]) + std::log(old_down)) / h;
       const float phi_1 = std::expm1(-h) / -h;
       const float phi_2 = (phi_1 - 1.0F) / -h;
       const float b1 = zero_if_nan(phi_1 - phi_2 / c2);
@@ -40,13 +37,12 @@ Tensor res_multistep(SamplerRun& run, float eta, bool cfg_pp) {
         terms.push_back({kept, denoised});
         terms.push_back({-kept, prediction});
       }
-      x = combine(terms);
+      down = combine(terms);
     }
-    if (next > 0.0F) x = combine({{1.0F, x}, {run.options.s_noise * step.up, run.noise->draw(sigma, next)}});
     old_prediction = prediction;
-    old_down = step.down;
-  }
-  return x;
+    old_down = part.down;
+    return step.next > 0.0F ? with_noise(run, step, 1.0F, down, run.options.s_noise * part.up) : down;
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // stochastic exponential integrators with two or three evaluations, whose noises are shared between the stages of a step.
 #include <cmath>
 
+#include "sampling/samplers/each_step.h"
 #include "sampling/samplers/families.h"
 #include "sampling/samplers/sampler_math.h"
 
@@ -108,13 +109,9 @@ Tensor seeds_3_step(SamplerRun& run, const Stages& stages, const Tensor& x, floa
 template <typename Step>
 Tensor seeds(SamplerRun& run, const Step& step) {
   const std::vector<float> sigmas = sigmas_with_finite_snr(run);
-  Tensor x = run.x;
-  for (size_t i = 0; i < num_steps(run); ++i) {
-    const Tensor denoised = evaluate(run, x, sigmas[i]);
-    report(run, i, x, denoised);
-    x = sigmas[i + 1] == 0.0F ? denoised : step(run, Stages(run, sigmas[i], sigmas[i + 1]), x, sigmas[i], denoised);
-  }
-  return x;
+  return each_step(run, sigmas, [&](const SamplerStep& at, const Tensor& x, const Tensor& denoised) {
+    return at.next == 0.0F ? denoised : step(run, Stages(run, at.sigma, at.next), x, at.sigma, denoised);
+  });
 }
 
 }  // namespace

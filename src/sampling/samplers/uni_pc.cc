@@ -92,7 +92,7 @@ class UniPc {
       x = predicted;
       return {};
     }
-    const Tensor prediction = predict(predicted, level);
+    Tensor prediction = predict(predicted, level);
     r.push_back(1.0);
     differences.push_back(combine({{1.0F, prediction}, {-1.0F, last.prediction}}));
     terms = base;
