@@ -1,6 +1,7 @@
 #include "variant/base_model.h"
 
 #include <atomic>
+#include <cstring>
 
 #include "veneer/error.h"
 
@@ -25,7 +26,7 @@ ModuleId ModuleTable::add(ModuleDef def) {
 }
 
 std::shared_ptr<const BaseModel> BaseModel::create(std::string architecture, ModuleTable table, std::map<std::string, Tensor, std::less<>> weights,
-                                                   std::string source_name) {
+                                                   std::string source_name, std::map<std::string, ModelObject> objects) {
   const std::shared_ptr<BaseModel> model(new BaseModel());
   for (const ModuleDef& module : table.modules()) {
     require(weights, module.name + ".weight", source_name);
@@ -36,8 +37,31 @@ std::shared_ptr<const BaseModel> BaseModel::create(std::string architecture, Mod
   model->source_name_ = std::move(source_name);
   model->modules_ = table.modules();
   model->weights_ = std::move(weights);
+  model->objects_ = std::move(objects);
   for (const auto& [key, tensor] : model->weights_) model->size_bytes_ += tensor.size_bytes();
   return model;
+}
+
+std::shared_ptr<const BaseModel> BaseModel::deep_copy() const {
+  ModuleTable table;
+  for (const ModuleDef& module : modules_) table.add(module);
+  std::map<std::string, Tensor, std::less<>> copies;
+  for (const auto& [key, tensor] : weights_) {
+    Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype());
+    std::memcpy(copy.mutable_bytes(), tensor.bytes(), tensor.size_bytes());
+    copies.emplace(key, std::move(copy));
+  }
+  return create(architecture_, std::move(table), std::move(copies), source_name_, objects_);
+}
+
+Fingerprint BaseModel::content_fingerprint() const {
+  FingerprintBuilder builder;
+  for (const auto& [key, tensor] : weights_) {
+    builder.add(key).add(tensor.dtype()).add(tensor.rank());
+    for (int i = 0; i < tensor.rank(); ++i) builder.add(tensor.dim(i));
+    builder.add_bytes({static_cast<const std::byte*>(tensor.bytes()), tensor.size_bytes()});
+  }
+  return builder.finish();
 }
 
 const Tensor& BaseModel::weight(std::string_view key) const {

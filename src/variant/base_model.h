@@ -11,6 +11,7 @@
 #include "base/fingerprint.h"
 #include "compute/weights.h"
 #include "tensor/tensor.h"
+#include "variant/model_object.h"
 
 namespace veneer::variant {
 
@@ -47,19 +48,27 @@ class BaseModel {
   // their bytes. Every module's weight (and bias) has to be there: Error(corrupt) names the first missing key. Keys that no module uses stay
   // available.
   static std::shared_ptr<const BaseModel> create(std::string architecture, ModuleTable table, std::map<std::string, Tensor, std::less<>> weights,
-                                                 std::string source_name);
+                                                 std::string source_name, std::map<std::string, ModelObject> objects = {});
+
+  // A base of its own with copies of every weight in memory.
+  std::shared_ptr<const BaseModel> deep_copy() const;
 
   const std::string& architecture() const { return architecture_; }
   const std::string& source_name() const { return source_name_; }
   const std::vector<ModuleDef>& modules() const { return modules_; }
   const std::map<std::string, Tensor, std::less<>>& weights() const { return weights_; }
   bool has_key(std::string_view key) const { return weights_.contains(key); }
+  // What is in the model's named slots ("model_sampling"), before any variant's object patches.
+  const std::map<std::string, ModelObject>& objects() const { return objects_; }
   // Throws Error(not_found).
   const Tensor& weight(std::string_view key) const;
   // Identity of this object: differs between two bases even if their bytes are equal; constant for its life.
   const Fingerprint& identity() const { return identity_; }
   // Bytes of all weights as stored.
   size_t size_bytes() const { return size_bytes_; }
+  // Of names, dtypes, shapes and bytes of all weights as they are in memory now. Reads every byte: equal before and after means that nothing wrote to
+  // the base.
+  Fingerprint content_fingerprint() const;
 
  private:
   BaseModel() = default;
@@ -67,6 +76,7 @@ class BaseModel {
   std::string source_name_;
   std::vector<ModuleDef> modules_;
   std::map<std::string, Tensor, std::less<>> weights_;
+  std::map<std::string, ModelObject> objects_;
   Fingerprint identity_;
   size_t size_bytes_ = 0;
 };

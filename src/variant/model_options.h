@@ -5,14 +5,20 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fingerprint.h"
+#include "sampling/guidance_options.h"
+#include "sampling/run_state.h"
 #include "tensor/tensor.h"
 
 namespace veneer::variant {
+
+using sampling::CallState;
+using sampling::RunState;
 
 template <typename Signature>
 struct Identified {
@@ -33,9 +39,14 @@ struct PatchCall {
   BlockPosition position;
   int heads = 0;
   int head_dim = 0;
-  int64_t height = 0, width = 0;    // of the activations at this place
-  std::vector<int> cond_or_uncond;  // per chunk of the batch: 0 positive, 1 negative
-  std::vector<float> sigmas;        // one per batch row
+  int64_t height = 0, width = 0;                // of the activations at this place
+  std::vector<int> cond_or_uncond;              // per chunk of the batch: 0 positive, 1 negative
+  std::vector<float> sigmas;                    // one per batch row
+  int64_t latent_height = 0, latent_width = 0;  // of the network's input
+  // Functions are shared by runs, so what they have to remember is kept here: from one place of a forward to the next ...
+  std::shared_ptr<CallState> state = std::make_shared<CallState>();
+  // ... and from one evaluation of a run to the next; null outside of a run.
+  RunState* run = nullptr;
 };
 
 // Tensors given to patches and returned by them are f32: tokens [B, T, C], or NHWC for block patches.
@@ -65,5 +76,14 @@ struct TransformerOptions {
 
   bool empty() const;
 };
+
+struct ModelOptions {
+  TransformerOptions transformer_options;
+  // CFG function, pre and post CFG, calc_cond_batch, unet wrapper, denoise mask function.
+  sampling::GuidanceOptions guidance;
+};
+
+// Adds the identity of everything in it.
+void add_to_fingerprint(FingerprintBuilder& builder, const ModelOptions& options);
 
 }  // namespace veneer::variant

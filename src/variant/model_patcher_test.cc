@@ -34,7 +34,7 @@ class ModelPatcherTest : public ::testing::Test {
   }
 
   std::vector<float> run(const ModelPatcher& variant, ModuleId module) {
-    const auto view = variant.patch_model();
+    const auto view = variant.open_view();
     compute::Context context;
     const Tensor y = view->linear(context, module, Tensor::from({1, 2}, std::array<float, 2>{1, 3}), {});
     return {y.floats().begin(), y.floats().end()};
@@ -134,7 +134,7 @@ TEST_F(ModelPatcherTest, APatchThatDoesNotFitFailsTheCallAndHoldsNoLease) {
 
 TEST_F(ModelPatcherTest, AViewKeepsTheDescriptionItWasMadeFrom) {
   ModelPatcher variant = patcher();
-  const auto view = variant.patch_model();
+  const auto view = variant.open_view();
   variant.add_patches(plus_one("a.weight", {2, 2}), 1.0);
   compute::Context context;
   const Tensor y = view->linear(context, a_, Tensor::from({1, 2}, std::array<float, 2>{1, 3}), {});

@@ -14,7 +14,7 @@ struct NormWeights {
   Tensor weight, bias;
 };
 
-// Used by one thread at a time. Holds leases on what it handed out; dropping the view releases them.
+// Used by one thread at a time. Dropping it releases what it holds.
 class ModelView {
  public:
   virtual ~ModelView() = default;
@@ -24,9 +24,9 @@ class ModelView {
   // Shapes as compute::Linear::forward and compute::Conv2d::forward.
   virtual Tensor linear(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue = {}) = 0;
   virtual Tensor conv2d(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue = {}) = 0;
-  virtual const NormWeights& norm(ModuleId module) = 0;
+  virtual NormWeights norm(ModuleId module) = 0;
   // The table of an embedding module, in its stored dtype: [rows, width].
-  virtual const Tensor& embedding(ModuleId module) = 0;
+  virtual Tensor embedding(ModuleId module) = 0;
   virtual const TransformerOptions& transformer_options() const = 0;
 };
 

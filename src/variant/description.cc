@@ -1,0 +1,118 @@
+#include "variant/description.h"
+
+#include "patch/calculate_weight.h"
+#include "tensor/convert.h"
+#include "variant/model_patcher.h"
+#include "veneer/error.h"
+
+namespace veneer::variant {
+namespace {
+
+void add_records(FingerprintBuilder& builder, std::span<const patch::PatchRecord> records) {
+  builder.add(static_cast<uint64_t>(records.size()));
+  for (const patch::PatchRecord& record : records) patch::add_to_fingerprint(builder, record);
+}
+
+void add_patches(FingerprintBuilder& builder, const PatchMap& patches) {
+  builder.add(static_cast<uint64_t>(patches.size()));
+  for (const auto& [key, records] : patches) {
+    builder.add(key);
+    add_records(builder, *records);
+  }
+}
+
+void add_extras(FingerprintBuilder& builder, const VariantExtras& extras) {
+  add_to_fingerprint(builder, extras.options);
+  builder.add(extras.object_patches.size());
+  for (const auto& [path, object] : extras.object_patches) builder.add(path).add(object.id());
+  builder.add(extras.weight_wrappers.size());
+  for (const auto& [key, wrappers] : extras.weight_wrappers) {
+    builder.add(key).add(wrappers.size());
+    for (const WeightWrapper& wrapper : wrappers) builder.add(wrapper.id);
+  }
+  builder.add(extras.wrappers.size());
+  for (const auto& [key, wrappers] : extras.wrappers) {
+    builder.add(key).add(wrappers.size());
+    for (const NetworkWrapper& wrapper : wrappers) builder.add(wrapper.id);
+  }
+  builder.add(extras.injections.size());
+  for (const auto& [key, injections] : extras.injections) builder.add(key).add(injections.size());
+  builder.add(extras.additional_models.size());
+  for (const auto& [key, models] : extras.additional_models) {
+    builder.add(key).add(models.size());
+    for (const ModelPatcher& model : models) builder.add(model.fingerprint());
+  }
+}
+
+// A wrapper's result with the shape rule checked.
+Tensor apply_wrapper(const WeightWrapper& wrapper, const Tensor& weight, std::string_view key) {
+  Tensor out = wrapper.fn(weight);
+  if (!out.defined() || out.dtype() != DType::f32 || out.shape() != weight.shape()) {
+    throw Error(ErrorCode::invalid, "variant: a weight wrapper returned another shape or dtype",
+                {{"key", std::string(key)}, {"want", weight.shape().to_string()}, {"got", out.defined() ? out.shape().to_string() : "nothing"}});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const patch::PatchRecord> Description::records_in(const PatchMap& map, std::string_view key) {
+  if (map.empty()) return {};
+  const auto it = map.find(key);
+  if (it == map.end()) return {};
+  return *it->second;
+}
+
+std::span<const WeightWrapper> Description::wrappers(std::string_view key) const {
+  if (extras->weight_wrappers.empty()) return {};
+  const auto it = extras->weight_wrappers.find(key);
+  if (it == extras->weight_wrappers.end()) return {};
+  return it->second;
+}
+
+Tensor Description::patched_weight(std::string_view key, DType dtype, Hooked hooked) const {
+  const Tensor& base = model->weight(key);
+  std::span<const patch::PatchRecord> all = records(key);
+  std::vector<patch::PatchRecord> joined;
+  if (const auto hooks = hook_records(key); hooked == Hooked::yes && !hooks.empty()) {
+    joined.assign(all.begin(), all.end());
+    joined.insert(joined.end(), hooks.begin(), hooks.end());
+    all = joined;
+  }
+  const std::span<const WeightWrapper> around = wrappers(key);
+  if (all.empty() && around.empty()) return to_dtype(base, dtype);
+  patch::CalculateOptions options;
+  options.result = around.empty() ? dtype : DType::f32;
+  options.compat = runtime->compat;
+  Tensor weight = all.empty() ? to_dtype(base, DType::f32) : patch::calculate_weight(base, all, key, options);
+  for (const WeightWrapper& wrapper : around) weight = apply_wrapper(wrapper, weight, key);
+  return to_dtype(weight, dtype);
+}
+
+Shape Description::patched_shape(std::string_view key) const {
+  const Shape shape = patch::patched_shape(model->weight(key).shape(), records(key));
+  return patch::patched_shape(shape, hook_records(key));
+}
+
+Fingerprint Description::fingerprint() const {
+  FingerprintBuilder builder;
+  builder.add("variant").add(model->identity()).add(compute_dtype);
+  add_patches(builder, *patches);
+  add_patches(builder, *hook_patches);
+  add_extras(builder, *extras);
+  return builder.finish();
+}
+
+Fingerprint Description::weight_fingerprint(std::string_view key, Hooked hooked) const {
+  FingerprintBuilder builder;
+  builder.add("weight").add(model->identity()).add(key).add(compute_dtype).add(runtime->compat);
+  // One list: a hook's record counts as if it were added last.
+  for (const patch::PatchRecord& record : records(key)) patch::add_to_fingerprint(builder, record);
+  if (hooked == Hooked::yes) {
+    for (const patch::PatchRecord& record : hook_records(key)) patch::add_to_fingerprint(builder, record);
+  }
+  for (const WeightWrapper& wrapper : wrappers(key)) builder.add("wrapper").add(wrapper.id);
+  return builder.finish();
+}
+
+}  // namespace veneer::variant

@@ -1,0 +1,165 @@
+#include "variant/realisation.h"
+
+#include <cmath>
+
+#include "compute/packed_size.h"
+#include "patch/finite.h"
+#include "tensor/convert.h"
+#include "variant/resident_modules.h"
+#include "veneer/error.h"
+
+namespace veneer::variant {
+namespace {
+
+using Hooked = Description::Hooked;
+
+std::string weight_key(const ModuleDef& def) { return def.name + ".weight"; }
+std::string bias_key(const ModuleDef& def) { return def.name + ".bias"; }
+
+// Whether a side branch gives what the record asks for.
+bool is_branch(const patch::PatchRecord& record) {
+  return !record.offset && !record.function && record.strength_model == 1 && record.value->low_rank().has_value();
+}
+
+bool all_branches(std::span<const patch::PatchRecord> records) {
+  for (const patch::PatchRecord& record : records) {
+    if (!is_branch(record)) return false;
+  }
+  return true;
+}
+
+// Which records run beside the weight: none, those of hooks, or all.
+enum class Beside : uint8_t { none, hooks, all };
+
+Beside choose(const Description& description, const ModuleDef& def) {
+  const LoraApplyMode mode = description.runtime->apply_mode;
+  if (mode == LoraApplyMode::materialised || mode == LoraApplyMode::on_demand) return Beside::none;
+  if (def.kind != ModuleKind::linear && def.kind != ModuleKind::conv2d) return Beside::none;
+  const std::string key = weight_key(def);
+  const auto hooks = description.hook_records(key);
+  if (!description.wrappers(key).empty() || !all_branches(hooks)) return Beside::none;
+  if (mode == LoraApplyMode::branch && all_branches(description.records(key))) return Beside::all;
+  return hooks.empty() ? Beside::none : Beside::hooks;
+}
+
+void add_branches(const Description& description, const ModuleDef& def, std::span<const patch::PatchRecord> records, Realisation& out) {
+  for (const patch::PatchRecord& record : records) {
+    const patch::LowRank factors = *record.value->low_rank();
+    BranchRealisation branch;
+    branch.scale = static_cast<float>(record.strength_patch * factors.scale);
+    if (branch.scale == 0) continue;  // exactly the base
+    if (!std::isfinite(branch.scale)) {
+      throw Error(ErrorCode::invalid, "variant: strength is too large",
+                  {{"key", weight_key(def)}, {"strength", std::to_string(record.strength_patch)}});
+    }
+    branch.value = record.value;
+    FingerprintBuilder key;
+    key.add("branch").add(def.kind).add(record.value->fingerprint()).add(description.compute_dtype);
+    key.add(def.geometry.stride).add(def.geometry.pad_top).add(def.geometry.pad_left).add(def.geometry.pad_bottom).add(def.geometry.pad_right);
+    branch.key = key.finish();
+    branch.bytes = compute::packed_size_estimate(factors.up.shape(), description.compute_dtype) +
+                   compute::packed_size_estimate(factors.down.shape(), description.compute_dtype);
+    out.branches.push_back(std::move(branch));
+  }
+}
+
+size_t expected_bytes(const Description& description, const ModuleDef& def) {
+  const Shape weight = description.patched_shape(weight_key(def));
+  const size_t bias = def.has_bias ? static_cast<size_t>(description.patched_shape(bias_key(def)).num_elements()) * sizeof(float) : 0;
+  if (def.kind == ModuleKind::linear || def.kind == ModuleKind::conv2d)
+    return compute::packed_size_estimate(weight, description.compute_dtype) + bias;
+  return static_cast<size_t>(weight.num_elements()) * sizeof(float) + bias;
+}
+
+// The weight as the packer should read it: the stored tensor itself when nothing changes it.
+Tensor source_weight(const Description& description, const std::string& key, Hooked hooked) {
+  const bool patched =
+      !description.records(key).empty() || !description.wrappers(key).empty() || (hooked == Hooked::yes && !description.hook_records(key).empty());
+  return patched ? description.patched_weight(key, DType::f32, hooked) : description.model->weight(key);
+}
+
+// What calculate_weight says of a patched weight. Weights of the base may be broken, and stay so.
+void require_finite(const Tensor& factor, DType dtype) {
+  if (patch::all_finite_in(to_dtype(factor, DType::f32).floats(), dtype)) return;
+  throw Error(ErrorCode::corrupt, "patch: a factor of a low-rank product is not finite");
+}
+
+Error with_key(const Error& error, const std::string& key) { return error.find("key").empty() ? error.with("key", key) : error; }
+
+}  // namespace
+
+Realisation realise(const Description& description, ModuleId module) {
+  const ModuleDef& def = description.model->modules().at(module);
+  const std::string key = weight_key(def);
+  const Beside beside = choose(description, def);
+  Realisation out;
+  FingerprintBuilder builder;
+  builder.add(def.kind);
+  if (beside == Beside::all) {
+    Description plain = description;
+    static const auto kNone = std::make_shared<const PatchMap>();
+    plain.patches = kNone;
+    builder.add(plain.weight_fingerprint(key, Hooked::no));
+    out.weight = Realisation::Weight::base;
+  } else {
+    out.weight = beside == Beside::hooks ? Realisation::Weight::without_hooks : Realisation::Weight::patched;
+    const Hooked hooked = beside == Beside::hooks ? Hooked::no : Hooked::yes;
+    builder.add(description.weight_fingerprint(key, hooked));
+    out.patched =
+        !description.records(key).empty() || !description.wrappers(key).empty() || (hooked == Hooked::yes && !description.hook_records(key).empty());
+  }
+  if (def.has_bias) {
+    builder.add(description.weight_fingerprint(bias_key(def)));
+    out.patched = out.patched || description.is_patched(bias_key(def));
+  }
+  out.key = builder.finish();
+  out.keep = !(out.patched && description.runtime->apply_mode == LoraApplyMode::on_demand);
+  out.bytes = expected_bytes(description, def);
+  if (beside == Beside::all) add_branches(description, def, description.records(key), out);
+  if (beside != Beside::none) add_branches(description, def, description.hook_records(key), out);
+  return out;
+}
+
+std::shared_ptr<const residency::Resident> build_module(const Description& description, ModuleId module, const Realisation& how) {
+  const ModuleDef& def = description.model->modules().at(module);
+  const std::string key = weight_key(def);
+  const auto weight = [&] {
+    if (how.weight == Realisation::Weight::base) return description.model->weight(key);
+    return source_weight(description, key, how.weight == Realisation::Weight::patched ? Hooked::yes : Hooked::no);
+  };
+  const auto bias = [&] { return def.has_bias ? description.patched_weight(bias_key(def)) : Tensor(); };
+  const DType dtype = description.compute_dtype;
+  switch (def.kind) {
+    case ModuleKind::linear: return std::make_shared<ResidentLinear>(compute::Linear::create(weight(), bias(), dtype));
+    case ModuleKind::conv2d: return std::make_shared<ResidentConv2d>(compute::Conv2d::create(weight(), bias(), def.geometry, dtype));
+    case ModuleKind::norm: return std::make_shared<ResidentNorm>(NormWeights{description.patched_weight(key), bias()});
+    case ModuleKind::embedding: return std::make_shared<ResidentTable>(description.patched_weight(key));
+  }
+  throw Error(ErrorCode::internal, "variant: unknown module kind", {{"module", def.name}});
+}
+
+std::shared_ptr<const residency::Resident> build_branch(const Description& description, ModuleId module, const BranchRealisation& branch) {
+  const ModuleDef& def = description.model->modules().at(module);
+  const std::string key = weight_key(def);
+  const Shape& shape = description.model->weight(key).shape();
+  const DType dtype = description.compute_dtype;
+  try {
+    branch.value->check(shape);
+    const patch::LowRank factors = *branch.value->low_rank();
+    require_finite(factors.up, dtype);
+    require_finite(factors.down, dtype);
+    const int64_t rank = factors.down.dim(0);
+    if (def.kind == ModuleKind::linear) {
+      const Tensor down = factors.down.reshape({rank, shape[1]});
+      return std::make_shared<ResidentBranch>(compute::Linear::create(down, Tensor(), dtype), compute::Linear::create(factors.up, Tensor(), dtype));
+    }
+    const Tensor down = factors.down.reshape({rank, shape[1], shape[2], shape[3]});
+    const Tensor up = factors.up.reshape({shape[0], rank, 1, 1});
+    return std::make_shared<ResidentBranch>(compute::Conv2d::create(down, Tensor(), def.geometry, dtype),
+                                            compute::Conv2d::create(up, Tensor(), compute::ConvGeometry{}, dtype));
+  } catch (const Error& error) {
+    throw with_key(error, key);
+  }
+}
+
+}  // namespace veneer::variant
