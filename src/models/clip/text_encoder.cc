@@ -68,7 +68,7 @@ struct ClipTextModel::Run {
   Tensor pooled;                  // [1, width] f32
 };
 
-ClipTextModel::ClipTextModel(ClipConfig config) : config_(std::move(config)) {
+ClipTextModel::ClipTextModel(ClipConfig config) : config_(config) {
   ArchitectureBuilder builder(clip_key_prefix(config_.kind));
   const int64_t width = config_.width;
   tokens_ = builder.embedding("text_model.embeddings.token_embedding", config_.vocabulary, width);
@@ -92,7 +92,7 @@ ClipTextModel::ClipTextModel(ClipConfig config) : config_(std::move(config)) {
 }
 
 Tensor ClipTextModel::token_embeddings(variant::ModelView& view, std::span<const int32_t> ids) const {
-  const Tensor& table = view.embedding(tokens_);
+  const Tensor table = view.embedding(tokens_);
   const auto width = static_cast<size_t>(config_.width);
   Tensor out = Tensor::empty(Shape({static_cast<int64_t>(ids.size()), config_.width}), DType::f32);
   for (size_t i = 0; i < ids.size(); ++i) read_row(table, ids[i], out.mutable_floats().subspan(i * width, width));
@@ -103,7 +103,7 @@ Tensor ClipTextModel::run_layer(Run& run, const LayerIds& ids, const Tensor& x) 
   compute::Context& context = run.context;
   variant::ModelView& view = run.view;
   const auto norm = [&](variant::ModuleId id, const Tensor& input) {
-    const variant::NormWeights& weights = view.norm(id);
+    const variant::NormWeights weights = view.norm(id);
     return compute::layer_norm(context, input, weights.weight, weights.bias, config_.kind.norm_eps);
   };
   const Tensor normed = norm(ids.norm1, x);
@@ -118,7 +118,7 @@ Tensor ClipTextModel::run_layer(Run& run, const LayerIds& ids, const Tensor& x) 
 }
 
 Tensor ClipTextModel::final_norm(Run& run, const Tensor& x) const {
-  const variant::NormWeights& weights = run.view.norm(final_norm_);
+  const variant::NormWeights weights = run.view.norm(final_norm_);
   return compute::to_f32(run.context, compute::layer_norm(run.context, x, weights.weight, weights.bias, config_.kind.norm_eps));
 }
 
@@ -126,7 +126,7 @@ Tensor ClipTextModel::pool(Run& run, const Tensor& normed, const std::vector<Pro
   const auto is_end = [&](const PromptToken& place) { return place.embedding < 0 && place.id == config_.kind.end_token; };
   const auto found = std::find_if(chunk.begin(), chunk.end(), is_end);
   const auto end = found == chunk.end() ? static_cast<int64_t>(chunk.size()) - 1 : found - chunk.begin();
-  const Tensor state = normed.reshape(Shape({normed.dim(0) * normed.dim(1), config_.width})).slice(end, 1).clone();
+  Tensor state = normed.reshape(Shape({normed.dim(0) * normed.dim(1), config_.width})).slice(end, 1).clone();
   if (!config_.kind.project_pooled || !projection_) return state;
   const Tensor projected = run.view.linear(run.context, *projection_, compute::to_compute(run.context, state));
   return compute::to_f32(run.context, projected).clone();

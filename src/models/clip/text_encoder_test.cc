@@ -30,10 +30,10 @@ ClipConfig tiny_config() {
 }
 
 struct Tiny {
-  explicit Tiny(ClipConfig config = tiny_config()) : model(std::move(config)), weights(testing::test_weights(model.architecture(), 5)) {}
+  explicit Tiny(const ClipConfig& config = tiny_config()) : model(config), weights(testing::test_weights(model.architecture(), 5)) {}
 
   EncodedPrompt encode(const TokenizedPrompt& prompt, const EncodeOptions& options = {}, DType dtype = DType::f32) const {
-    const auto view = testing::variant_of(testing::base_of(model.architecture(), weights), dtype).patch_model();
+    const auto view = testing::variant_of(testing::base_of(model.architecture(), weights), dtype).open_view();
     compute::Context context{.dtype = dtype};
     return model.encode(*view, context, prompt, options);
   }
@@ -208,8 +208,8 @@ TEST(TextEncoder, MovesWeightedStatesAwayFromTheEmptyPrompt) {
 TEST(TextEncoder, JoinsChunksAlongTheTokens) {
   const Tiny tiny;
   // More chunks than are run at once.
-  std::vector<PromptToken> group;
-  for (int32_t i = 0; i < 115; ++i) group.push_back({.id = i % 47});
+  std::vector<PromptToken> group(115);
+  for (size_t i = 0; i < group.size(); ++i) group[i].id = static_cast<int32_t>(i % 47);
   const TokenizedPrompt prompt = prompt_of({group});
   ASSERT_EQ(prompt.chunks.size(), 12U);
   const EncodedPrompt got = tiny.encode(prompt, {.layer = -2});

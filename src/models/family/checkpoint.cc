@@ -40,20 +40,23 @@ WeightMap renamed(const WeightMap& tensors, std::string_view prefix, std::string
 
 // A base of exactly the weights that the network asks for. Under the `stems` there may be no others.
 std::shared_ptr<const variant::BaseModel> make_base(std::string_view name, const Architecture& architecture, const WeightMap& weights,
-                                                    std::span<const std::string_view> stems, const std::string& source) {
+                                                    std::span<const std::string_view> stems, const std::string& source,
+                                                    std::map<std::string, variant::ModelObject> objects = {}) {
   check_weights(architecture.weights, weights, source);
   for (const std::string_view stem : stems) check_all_used(architecture.weights, weights, stem, source);
   WeightMap used;
   for (const WeightSpec& spec : architecture.weights) used.emplace(spec.key, weights.find(spec.key)->second);
-  return variant::BaseModel::create(std::string(name), architecture.table, std::move(used), source);
+  return variant::BaseModel::create(std::string(name), architecture.table, std::move(used), source, std::move(objects));
 }
 
-LoadedUnet make_unet(const FamilyDef& family, const WeightMap& tensors, std::string_view prefix, const std::string& source) {
+LoadedUnet make_unet(const FamilyDef& family, const WeightMap& tensors, std::string_view prefix, const std::string& source,
+                     const ObjectsOf& objects) {
   const WeightMap weights = renamed(tensors, prefix, family.unet_name);
   LoadedUnet out;
   out.family = &family;
   out.network = std::make_shared<const Unet>(infer_unet_config(weights, family.unet_heads, source));
-  out.base = make_base(std::string(family.name) + ".unet", out.network->architecture(), weights, kUnetStems, source);
+  out.base = make_base(std::string(family.name) + ".unet", out.network->architecture(), weights, kUnetStems, source,
+                       objects ? objects(family) : std::map<std::string, variant::ModelObject>());
   return out;
 }
 
@@ -110,11 +113,11 @@ WeightMap tensors_of(const formats::SafetensorsFile& file) {
   return out;
 }
 
-LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& source) {
+LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& source, const ObjectsOf& objects) {
   LoadedCheckpoint out;
   out.family = &detect_family(tensors, all_families().front().unet_prefix, source);
   const FamilyDef& family = *out.family;
-  out.unet = make_unet(family, tensors, family.unet_prefix, source);
+  out.unet = make_unet(family, tensors, family.unet_prefix, source, objects);
   const std::map<std::string, std::string> clip = clip_keys(family.clip(), tensors);
   if (has_part(tensors, family.clip_stem)) out.clip = make_clip(family.clip(), clip, tensors, source);
   if (has_part(tensors, family.vae_prefix)) out.vae = make_vae(tensors, family.vae_prefix, source);
@@ -130,11 +133,11 @@ LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& so
   return out;
 }
 
-LoadedUnet load_unet(const WeightMap& tensors, const std::string& source) {
+LoadedUnet load_unet(const WeightMap& tensors, const std::string& source, const ObjectsOf& objects) {
   static constexpr std::array<std::string_view, 3> kPrefixes = {"model.diffusion_model.", "diffusion_model.", ""};
   const std::string_view* prefix = first_holding(kPrefixes, tensors, "input_blocks.");
   if (prefix == nullptr) fail_not_a("a UNet", tensors, source);
-  return make_unet(detect_family(tensors, *prefix, source), tensors, *prefix, source);
+  return make_unet(detect_family(tensors, *prefix, source), tensors, *prefix, source, objects);
 }
 
 LoadedClip load_clip(const WeightMap& tensors, const std::string& source, const ClipKind& kind) {
@@ -161,12 +164,12 @@ auto from_file(const std::filesystem::path& path, Load load) {
 
 }  // namespace
 
-LoadedCheckpoint load_checkpoint(const std::filesystem::path& path) {
-  return from_file(path, [](const WeightMap& tensors, const std::string& name) { return load_checkpoint(tensors, name); });
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& path, const ObjectsOf& objects) {
+  return from_file(path, [&](const WeightMap& tensors, const std::string& name) { return load_checkpoint(tensors, name, objects); });
 }
 
-LoadedUnet load_unet(const std::filesystem::path& path) {
-  return from_file(path, [](const WeightMap& tensors, const std::string& name) { return load_unet(tensors, name); });
+LoadedUnet load_unet(const std::filesystem::path& path, const ObjectsOf& objects) {
+  return from_file(path, [&](const WeightMap& tensors, const std::string& name) { return load_unet(tensors, name, objects); });
 }
 
 LoadedClip load_clip(const std::filesystem::path& path, const ClipKind& kind) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 #include "models/unet/unet.h"
 #include "models/vae/vae.h"
 #include "variant/base_model.h"
+#include "variant/model_object.h"
 
 namespace veneer::models {
 
@@ -40,6 +43,9 @@ struct LoadedCheckpoint {
   std::vector<std::string> unused;
 };
 
+// What is in the named slots of a UNet's base (BaseModel::objects), by its family. Empty: nothing.
+using ObjectsOf = std::function<std::map<std::string, variant::ModelObject>(const FamilyDef&)>;
+
 // Every function throws Error(not_found) or Error(corrupt) for a file that cannot be read, Error(corrupt) naming file and tensor for a missing tensor
 // or one of the wrong shape, Error(unsupported) saying what the file looks like when it is something else. No tensor's bytes are read. `source` names
 // the file in errors.
@@ -47,12 +53,12 @@ struct LoadedCheckpoint {
 // Handles of all tensors of a file.
 WeightMap tensors_of(const formats::SafetensorsFile& file);
 
-LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& source);
-LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
+LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& source, const ObjectsOf& objects = {});
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& path, const ObjectsOf& objects = {});
 
 // A UNet alone or the one of a checkpoint: keys "model.diffusion_model.", "diffusion_model." or bare.
-LoadedUnet load_unet(const WeightMap& tensors, const std::string& source);
-LoadedUnet load_unet(const std::filesystem::path& path);
+LoadedUnet load_unet(const WeightMap& tensors, const std::string& source, const ObjectsOf& objects = {});
+LoadedUnet load_unet(const std::filesystem::path& path, const ObjectsOf& objects = {});
 
 // A text encoder alone or the one of a checkpoint, under any of the prefixes of its kind.
 LoadedClip load_clip(const WeightMap& tensors, const std::string& source, const ClipKind& kind = sd1_clip_l());

@@ -24,14 +24,14 @@ void add(WeightMap& to, const Architecture& architecture, const std::string& nam
 
 // A whole checkpoint, small.
 const WeightMap& tiny_checkpoint() {
-  static const WeightMap tensors = [] {
+  static const WeightMap kTensors = [] {
     WeightMap out;
     add(out, Unet(eight_heads()).architecture(), "diffusion_model.", "model.diffusion_model.");
     add(out, Vae(testing::tiny_vae_config()).architecture(), "", "first_stage_model.");
     add(out, ClipTextModel(testing::tiny_clip_config()).architecture(), "clip_l.", "cond_stage_model.");
     return out;
   }();
-  return tensors;
+  return kTensors;
 }
 
 template <typename Call>
@@ -60,6 +60,17 @@ TEST(Checkpoint, OfSd1IsTakenApartUnderTheNamesThatPatchesUse) {
 TEST(Checkpoint, SharesItsTensorsWithTheFile) {
   const LoadedCheckpoint checkpoint = load_checkpoint(tiny_checkpoint(), "tiny");
   EXPECT_EQ(checkpoint.unet.base->weight("diffusion_model.out.2.weight").bytes(), tiny_checkpoint().at("model.diffusion_model.out.2.weight").bytes());
+}
+
+TEST(Checkpoint, PutsObjectsOfItsFamilyIntoTheSlotsOfTheUnet) {
+  const auto object = std::make_shared<const int>(3);
+  const ObjectsOf objects = [&](const FamilyDef& family) -> std::map<std::string, variant::ModelObject> {
+    return {{std::string(family.prediction), variant::ModelObject::of(Fingerprint{1, 2}, object)}};
+  };
+  const LoadedCheckpoint loaded = load_checkpoint(tiny_checkpoint(), "file", objects);
+  EXPECT_EQ(loaded.unet.base->objects().at("eps").as<int>(), object);
+  EXPECT_TRUE(loaded.vae->base->objects().empty());
+  EXPECT_TRUE(load_checkpoint(tiny_checkpoint(), "file").unet.base->objects().empty());
 }
 
 TEST(Checkpoint, ToleratesAndReportsWhatItDoesNotUse) {

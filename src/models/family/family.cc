@@ -33,7 +33,8 @@ constexpr FamilyDef kFamilies[] = {
      .latent_scale = 0.18215F,
      .latent_channels = 4,
      .prediction = "eps",
-     .schedule = {}},
+     .schedule = {},
+     .modelspec_architecture = "stable-diffusion-v1"},
 };
 
 // A text that a tensor's name contains, and what the file then is. The first that matches counts.

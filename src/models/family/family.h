@@ -36,6 +36,8 @@ struct FamilyDef {
   // "eps" or "v_prediction": what the UNet's output means.
   std::string_view prediction;
   ScheduleFacts schedule;
+  // What metadata of saved files call it (Stability AI's ModelSpec, "modelspec.architecture").
+  std::string_view modelspec_architecture;
 };
 
 // Every family that can be run. The list is in family.cc.

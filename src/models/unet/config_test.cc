@@ -12,9 +12,9 @@ namespace {
 // Tensors of the right shapes that hold nothing: reading a configuration looks at no element.
 WeightMap shapes_only(const Architecture& architecture) {
   WeightMap out;
-  static const float nothing = 0;
+  static const float kNothing = 0;
   for (const WeightSpec& spec : architecture.weights) {
-    out.emplace(spec.key, Tensor::view(spec.shape, DType::f32, &nothing, std::make_shared<int>(0)));
+    out.emplace(spec.key, Tensor::view(spec.shape, DType::f32, &kNothing, std::make_shared<int>(0)));
   }
   return out;
 }
@@ -83,10 +83,10 @@ TEST(UnetConfig, NamesFileAndTensorOfWhatIsMissing) {
 
 TEST(UnetConfig, RefusesShapesOfAnotherRankOrWithoutElements) {
   const WeightMap good = shapes_only(build_unet_structure(testing::tiny_unet_config()).architecture);
-  static const float nothing = 0;
+  static const float kNothing = 0;
   for (const Shape& shape : {Shape(), Shape({32}), Shape({32, 4, 3}), Shape({0, 4, 3, 3}), Shape({int64_t{1} << 62, 0, 3, 3})}) {
     WeightMap weights = good;
-    weights["diffusion_model.input_blocks.0.0.weight"] = Tensor::view(shape, DType::f32, &nothing, std::make_shared<int>(0));
+    weights["diffusion_model.input_blocks.0.0.weight"] = Tensor::view(shape, DType::f32, &kNothing, std::make_shared<int>(0));
     EXPECT_THROW(infer_unet_config(weights, {.heads = 4}, "file"), Error) << shape.to_string();
   }
 }

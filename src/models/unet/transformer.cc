@@ -24,7 +24,7 @@ struct AttentionPatches {
 };
 
 Tensor layer_norm(UnetRun& run, variant::ModuleId id, const Tensor& x) {
-  const variant::NormWeights& norm = run.view.norm(id);
+  const variant::NormWeights norm = run.view.norm(id);
   return compute::layer_norm(run.context, x, norm.weight, norm.bias, kLayerNormEps);
 }
 
@@ -114,7 +114,7 @@ Tensor run_transformer_block(UnetRun& run, const TransformerBlockIds& ids, Tenso
 }  // namespace
 
 Tensor run_spatial_transformer(UnetRun& run, const SpatialTransformerIds& ids, const Tensor& x) {
-  const variant::NormWeights& norm = run.view.norm(ids.norm);
+  const variant::NormWeights norm = run.view.norm(ids.norm);
   const Shape tokens({x.dim(0), x.dim(1) * x.dim(2), x.dim(3)});
   const bool linear = run.view.base().modules()[ids.proj_in].kind == variant::ModuleKind::linear;
   Tensor h = compute::group_norm(run.context, x, norm.weight, norm.bias, kNormGroups, 1e-6F, false);

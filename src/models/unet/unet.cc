@@ -80,7 +80,7 @@ class Forward {
       h = run_block(net_.output[i], std::move(h), skips.empty() ? nullptr : &skips.back());
       observe(h);
     }
-    const variant::NormWeights& norm = run_.view.norm(net_.out_norm);
+    const variant::NormWeights norm = run_.view.norm(net_.out_norm);
     h = compute::group_norm(run_.context, h, norm.weight, norm.bias, kNormGroups, 1e-5F, true);
     h = run_.view.conv2d(run_.context, net_.out_conv, h);
     return compute::to_nchw_f32(run_.context, h);
@@ -211,7 +211,11 @@ Tensor Unet::forward(variant::ModelView& view, compute::Context& context, const 
   variant::PatchCall call;
   call.cond_or_uncond = extras.cond_or_uncond;
   call.sigmas = extras.sigmas;
-  UnetRun run{view, context, view.transformer_options(), text, compute::to_compute(context, text), {}, std::move(call)};
+  call.latent_height = x.dim(2);
+  call.latent_width = x.dim(3);
+  call.run = extras.run;
+  const variant::TransformerOptions& options = extras.options != nullptr ? *extras.options : view.transformer_options();
+  UnetRun run{view, context, options, text, compute::to_compute(context, text), {}, std::move(call)};
   return Forward(config_, structure_, std::move(run), extras)(x, timesteps);
 }
 

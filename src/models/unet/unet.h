@@ -27,6 +27,9 @@ struct UnetCallExtras {
   // For the patches: per chunk of the batch 0 positive, 1 negative; sigma per batch row.
   std::vector<int> cond_or_uncond;
   std::vector<float> sigmas;
+  variant::RunState* run = nullptr;
+  // Instead of the view's transformer options; null for these.
+  const variant::TransformerOptions* options = nullptr;
   // Vector conditioning [N, adm_channels] f32; required exactly when the model has a label embedding.
   Tensor y;
   // Called before each block; may throw (Error(cancelled)) to end the call.

@@ -101,7 +101,7 @@ class NaiveUnet {
   }
 
   Planes res_and_transformer(const Planes& x, const std::string& stem) {
-    const Planes h = res_block(x, stem + "0.");
+    Planes h = res_block(x, stem + "0.");
     if (!net_.has(stem + "1.proj_in")) return h;
     Planes t = net_.conv(net_.group_norm(h, stem + "1.norm", 1e-6), stem + "1.proj_in");
     for (int i = 0; net_.has(stem + "1.transformer_blocks." + std::to_string(i) + ".norm1"); ++i) {
@@ -128,7 +128,7 @@ class UnetTest : public ::testing::Test {
         variant(testing::variant_of(base)) {}
 
   Tensor forward(const UnetCallExtras& extras = {}) {
-    const auto view = variant.patch_model();
+    const auto view = variant.open_view();
     return unet.forward(*view, context, x, timesteps, text, extras);
   }
 
@@ -305,6 +305,39 @@ TEST_F(UnetTest, TellsPatchesWhereTheyAre) {
   forward(extras);
   EXPECT_EQ(seen.front(), "input1 6x5 3.000000");
   EXPECT_EQ(seen.at(3), "middle0 3x3 3.000000");
+}
+
+TEST_F(UnetTest, KeepsWhatPatchesRememberForOneForward) {
+  std::vector<int> seen;
+  variant::RunState run;
+  variant::TransformerOptions options;
+  options.attn1_patch = {{{}, [](const AttentionInputs& in, const PatchCall& call) { return ++call.state->get<int>("calls"), in; }}};
+  options.output_block_patch = {{{}, [&](const variant::BlockAndSkip& both, const PatchCall& call) {
+                                   seen.push_back(call.state->get<int>("calls"));
+                                   EXPECT_EQ(call.run, &run);
+                                   EXPECT_EQ(call.latent_height, 6);
+                                   EXPECT_EQ(call.latent_width, 5);
+                                   return both;
+                                 }}};
+  set(options);
+  UnetCallExtras extras;
+  extras.run = &run;
+  forward(extras);
+  forward(extras);
+  EXPECT_THAT(seen, ::testing::ElementsAre(4, 5, 6, 7, 4, 5, 6, 7));
+}
+
+TEST_F(UnetTest, ACallMayBringOptionsOfItsOwn) {
+  const Tensor plain = forward();
+  variant::TransformerOptions of_the_view;
+  of_the_view.emb_patch = {{{}, [](const Tensor& emb, const PatchCall&) { return random_tensor(emb.shape(), 3); }}};
+  set(of_the_view);
+  const Tensor patched = forward();
+  const variant::TransformerOptions none;
+  UnetCallExtras extras;
+  extras.options = &none;
+  EXPECT_EQ(compute::max_error(forward(extras), plain), 0);
+  EXPECT_GT(compute::max_error(patched, plain), 1e-3);
 }
 
 TEST_F(UnetTest, BlockPatchesMayChangeTheSize) {

@@ -15,7 +15,7 @@ class TiledVaeTest : public ::testing::Test {
  protected:
   TiledVaeTest()
       : vae(testing::tiny_vae_config()),
-        view(testing::variant_of(testing::base_of(vae.architecture(), testing::test_weights(vae.architecture(), 5))).patch_model()) {}
+        view(testing::variant_of(testing::base_of(vae.architecture(), testing::test_weights(vae.architecture(), 5))).open_view()) {}
 
   Vae vae;
   std::unique_ptr<variant::ModelView> view;

@@ -22,29 +22,29 @@ class Half {
       : view_(view), context_(context), extras_(extras), name_(std::move(name)) {}
 
   Tensor encode(const VaeHalfIds& ids, Tensor h) {
-    h = conv(ids.conv_in, std::move(h), "conv_in");
+    h = conv(ids.conv_in, h, "conv_in");
     for (size_t i = 0; i < ids.levels.size(); ++i) {
       for (const VaeResBlockIds& block : ids.levels[i].blocks) h = res_block(block, std::move(h));
-      if (ids.levels[i].resample) h = conv(*ids.levels[i].resample, std::move(h), "down." + std::to_string(i) + ".downsample");
+      if (ids.levels[i].resample) h = conv(*ids.levels[i].resample, h, "down." + std::to_string(i) + ".downsample");
     }
     h = middle(ids.middle, std::move(h));
     return head(ids, std::move(h));
   }
 
   Tensor decode(const VaeHalfIds& ids, Tensor h) {
-    h = conv(ids.conv_in, std::move(h), "conv_in");
+    h = conv(ids.conv_in, h, "conv_in");
     h = middle(ids.middle, std::move(h));
     for (size_t i = ids.levels.size(); i-- > 0;) {
       for (const VaeResBlockIds& block : ids.levels[i].blocks) h = res_block(block, std::move(h));
       if (!ids.levels[i].resample) continue;
       h = compute::upsample_nearest(context_, h, 2 * h.dim(1), 2 * h.dim(2));
-      h = conv(*ids.levels[i].resample, std::move(h), "up." + std::to_string(i) + ".upsample");
+      h = conv(*ids.levels[i].resample, h, "up." + std::to_string(i) + ".upsample");
     }
     return head(ids, std::move(h));
   }
 
  private:
-  Tensor conv(variant::ModuleId id, Tensor x, const std::string& name) {
+  Tensor conv(variant::ModuleId id, const Tensor& x, const std::string& name) {
     Tensor out = view_.conv2d(context_, id, x);
     done(name, out);
     return out;
@@ -56,7 +56,7 @@ class Half {
   }
 
   Tensor norm(variant::ModuleId id, const Tensor& x, bool silu) {
-    const variant::NormWeights& weights = view_.norm(id);
+    const variant::NormWeights weights = view_.norm(id);
     return compute::group_norm(context_, x, weights.weight, weights.bias, kVaeNormGroups, kEps, silu);
   }
 

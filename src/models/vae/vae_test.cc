@@ -71,7 +71,7 @@ class VaeTest : public ::testing::Test {
   explicit VaeTest(VaeConfig config)
       : vae(std::move(config)),
         base(testing::base_of(vae.architecture(), testing::test_weights(vae.architecture(), 5))),
-        view(testing::variant_of(base).patch_model()) {}
+        view(testing::variant_of(base).open_view()) {}
 
   // What `call` throws.
   template <typename Call>
@@ -204,7 +204,7 @@ TEST_F(VaeTest, RefusesAViewOfAnotherModel) {
   ArchitectureBuilder builder("");
   builder.norm("a", 8);
   const Architecture architecture = builder.finish();
-  view = testing::variant_of(testing::base_of(architecture, testing::test_weights(architecture, 1))).patch_model();
+  view = testing::variant_of(testing::base_of(architecture, testing::test_weights(architecture, 1))).open_view();
   EXPECT_EQ(failure([&] { vae.decode(*view, context, random_tensor(Shape({1, 4, 3, 5}), 1)); }).code(), ErrorCode::internal);
 }
 
