@@ -10,8 +10,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::UnorderedElementsAre;
 
 std::string picture_chain(const std::string& content = "BLACK", const std::string& prefix = "a") {
   return R"({"1": {"class_type": "StubImage", "inputs": {"content": ")" + content + R"(", "height": 16, "width": 16, "batch_size": 1}},

@@ -10,7 +10,6 @@ namespace veneer::graph {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 NodeDef output(std::string name, std::function<NodeResult(NodeContext&, const Inputs&)> run) {
   NodeDef def;

@@ -11,7 +11,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
 
 std::string for_loop(int rounds, const std::string& source_extra = "") {
   return R"({"1": {"class_type": "StubImage", "inputs": {"content": "BLACK", "height": 18, "width": 18, "batch_size": 1}},

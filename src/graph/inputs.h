@@ -39,7 +39,7 @@ class Inputs {
   int64_t integer_or(std::string_view name, int64_t otherwise) const { return has(name) ? integer(name) : otherwise; }
   double number_or(std::string_view name, double otherwise) const { return has(name) ? number(name) : otherwise; }
   bool boolean_or(std::string_view name, bool otherwise) const { return has(name) ? boolean(name) : otherwise; }
-  std::string text_or(std::string_view name, std::string otherwise) const { return has(name) ? text(name) : otherwise; }
+  std::string text_or(std::string_view name, std::string otherwise) const { return has(name) ? text(name) : std::move(otherwise); }
 
   template <typename T>
   const T& get(std::string_view name) const {

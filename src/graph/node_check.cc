@@ -72,14 +72,9 @@ bool types_fit(std::string_view received, std::string_view wanted) {
   return fits;
 }
 
-bool NodeCheck::left_to_validator(const InputDef& input) const {
-  const NodeValidator& own = def_.validator;
-  return own.check && (own.takes_all || std::ranges::find(own.inputs, input.name) != own.inputs.end());
-}
-
 void NodeCheck::check_constant(const InputDef& input, const Json& given) {
   const Json value = unwrapped(given);
-  if (strict_ && refused_by_strict(input, value)) return;
+  if (options_.strict && refused_by_strict(input, value)) return;
   Conversion converted = convert_input(value, input.type);
   if (!converted.ok()) {
     add(invalid_input_type(input.name, input.type, choices_.config(input), value, converted.reason));
@@ -87,7 +82,7 @@ void NodeCheck::check_constant(const InputDef& input, const Json& given) {
   }
   // A wrapped array stays wrapped: bare it would read as a link the next time.
   if (!value.is_array()) node_.set_input(input.name, converted.value);
-  if (left_to_validator(input)) return;
+  if (def_.validator.takes(input.name)) return;
   check_range(input, converted.value);
   if (input.is_choice()) check_choice(input, converted.value);
 }
@@ -101,7 +96,7 @@ void NodeCheck::check_range(const InputDef& input, const Json& value) {
 }
 
 void NodeCheck::check_choice(const InputDef& input, const Json& value) {
-  if (input.choice_form == ChoiceForm::combo && (!strict_ || input.extra.contains("remote"))) return;
+  if (input.choice_form == ChoiceForm::combo && (!options_.strict || input.extra.contains("remote"))) return;
   const std::vector<std::string>& options = choices_.options(input);
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
@@ -142,7 +137,7 @@ bool NodeCheck::check_link(const InputDef& input, const Json& link, const NodeDe
   const auto count = static_cast<int64_t>(source.outputs.size());
   const bool in_range = !(slot.is_number_unsigned() && slot.get<uint64_t>() >= static_cast<uint64_t>(count));
   const int64_t index = in_range ? slot.get<int64_t>() : count;
-  if (index >= count || index < -count || (strict_ && index < 0)) throw CheckException{"IndexError", "tuple index out of range"};
+  if (index >= count || index < -count || (index < 0 && !options_.negative_slots)) throw CheckException{"IndexError", "tuple index out of range"};
   const std::string& received = source.outputs[static_cast<size_t>(index < 0 ? index + count : index)].type;
   received_types_[input.name] = received;
   if (def_.validator.check && def_.validator.takes_input_types) return true;
@@ -157,7 +152,7 @@ void NodeCheck::check_own() {
   if (!own.check || node_.inputs() == nullptr) return;
   Inputs passed;
   for (const auto& [name, value] : node_.inputs()->get_ref<const Json::object_t&>()) {
-    if (!own.takes_all && std::ranges::find(own.inputs, name) == own.inputs.end()) continue;
+    if (!own.takes(name)) continue;
     const InputDef* input = def_.input(name);
     const bool raw = input != nullptr && input->raw_link;
     if (as_link(value) && !raw) {

@@ -10,6 +10,7 @@
 #include "graph/environment.h"
 #include "graph/node_registry.h"
 #include "graph/prompt.h"
+#include "graph/validation.h"
 #include "graph/validation_errors.h"
 
 namespace veneer::graph {
@@ -35,7 +36,8 @@ bool types_fit(std::string_view received, std::string_view wanted);
 class NodeCheck {
  public:
   // `node` is changed in place: constants become what their type makes of them.
-  NodeCheck(PromptNode& node, const NodeDef& def, ChoiceCache& choices, bool strict) : node_(node), def_(def), choices_(choices), strict_(strict) {}
+  NodeCheck(PromptNode& node, const NodeDef& def, ChoiceCache& choices, const ValidationOptions& options)
+      : node_(node), def_(def), choices_(choices), options_(options) {}
 
   // Checks one declared input that is no link. Throws CheckException.
   void check_constant(const InputDef& input, const Json& given);
@@ -49,7 +51,6 @@ class NodeCheck {
   bool has_errors() const { return !errors_.empty(); }
 
  private:
-  bool left_to_validator(const InputDef& input) const;
   void check_range(const InputDef& input, const Json& value);
   void check_choice(const InputDef& input, const Json& value);
   bool refused_by_strict(const InputDef& input, const Json& value);
@@ -57,7 +58,7 @@ class NodeCheck {
   PromptNode& node_;
   const NodeDef& def_;
   ChoiceCache& choices_;
-  bool strict_;
+  const ValidationOptions& options_;
   Json errors_ = Json::array();
   std::map<std::string, std::string> received_types_;
 };

@@ -4,6 +4,8 @@
 
 namespace veneer::graph {
 
+bool NodeValidator::takes(std::string_view input) const { return check && (takes_all || std::ranges::find(inputs, input) != inputs.end()); }
+
 const InputDef* NodeDef::input(std::string_view name) const {
   const auto it = std::ranges::find(inputs, name, &InputDef::name);
   return it == inputs.end() ? nullptr : &*it;

@@ -25,6 +25,9 @@ struct NodeValidator {
   bool takes_all = false;           // it takes every input
   bool takes_input_types = false;   // it gets {linked input: received type}, and type comparison of links is left to it
   Check check;                      // empty: no own check
+
+  // Whether the check is there and takes the input.
+  bool takes(std::string_view input) const;
 };
 
 // A result of change_fingerprint that never equals anything, itself included: the node runs on every prompt.

@@ -67,17 +67,17 @@ Prompt Prompt::from_json(Json json, const PromptLimits& limits) {
 
 size_t Prompt::index_of(std::string_view id) const {
   const auto it = index_.find(id);
-  return it == index_.end() ? npos : it->second;
+  return it == index_.end() ? kNone : it->second;
 }
 
 const PromptNode* Prompt::find(std::string_view id) const {
   const size_t index = index_of(id);
-  return index == npos ? nullptr : &nodes_[index];
+  return index == kNone ? nullptr : &nodes_[index];
 }
 
 PromptNode* Prompt::find(std::string_view id) {
   const size_t index = index_of(id);
-  return index == npos ? nullptr : &nodes_[index];
+  return index == kNone ? nullptr : &nodes_[index];
 }
 
 Json Prompt::to_json() const {

@@ -49,8 +49,8 @@ class Prompt {
 
   const std::vector<PromptNode>& nodes() const { return nodes_; }
   size_t size() const { return nodes_.size(); }
-  // Index in nodes(), or npos.
-  static constexpr size_t npos = static_cast<size_t>(-1);
+  // Index in nodes(), or kNone.
+  static constexpr size_t kNone = static_cast<size_t>(-1);
   size_t index_of(std::string_view id) const;
   const PromptNode* find(std::string_view id) const;
   PromptNode* find(std::string_view id);

@@ -24,6 +24,7 @@ ExecutionResult PromptRun::run() {
 }
 
 void PromptRun::begin() {
+  if (const auto* tracking = parts_.environment.find<ValueTracking>()) tracker_ = tracking->start(request_.prompt_id);
   notify([&](ExecutionObserver& o) { o.execution_start(request_.prompt_id); });
   make_keys(0);
   std::vector<Fingerprint> keys;

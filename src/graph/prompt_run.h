@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +19,7 @@
 #include "graph/result_use.h"
 #include "graph/run_graph.h"
 #include "graph/schedule.h"
+#include "graph/value_tracker.h"
 
 namespace veneer::graph {
 
@@ -69,6 +71,7 @@ class PromptRun final : public NodeHost {
   bool at_hand(NodeIndex node);
   Inputs gather(NodeIndex node, std::unordered_set<std::string>& missing);
   const std::vector<Value>& values_behind(const Link& link, bool may_be_missing, bool& missing);
+  void track(NodeIndex behind, int slot, const std::vector<Value>& values);
   bool wait_for_lazy(NodeIndex node, const Inputs& gathered, const std::unordered_set<std::string>& missing);
 
   // Calls (prompt_run_calls.cc).
@@ -108,6 +111,8 @@ class PromptRun final : public NodeHost {
   ExecutionResult result_;
   std::unordered_map<NodeIndex, Work> work_;  // references stay valid while other nodes come and go
   std::map<NodeIndex, UiRecord> records_;
+  std::unique_ptr<ValueTracker> tracker_;        // null: nobody asked
+  std::set<std::pair<NodeIndex, int>> tracked_;  // outputs that the tracker has seen
   std::unordered_set<std::string> expanded_owners_;
   std::unordered_map<std::string, std::string> owners_;  // outermost node id -> owner name
   std::once_flag prompt_once_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/check_ranges.h"
 #include "graph/prompt_run.h"
 
 namespace veneer::graph {
@@ -19,7 +20,10 @@ void PromptRun::start_calls(NodeIndex node) {
     if (const Value* blocker = blocker_in(calls[i])) {
       work.calls[i].blocked = true;
       work.calls[i].blocker = pass_blocker(node, *blocker);
-    } else if (def.async) {
+      continue;
+    }
+    check_ranges(def, calls[i]);
+    if (def.async) {
       start_async(node, i, std::move(calls[i]));
       waits = true;
     } else {

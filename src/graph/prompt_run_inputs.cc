@@ -29,7 +29,13 @@ const std::vector<Value>& PromptRun::values_behind(const Link& link, bool may_be
   if (values == nullptr) {
     throw Error(ErrorCode::invalid, "graph: link names an output that does not exist", {{"link", link.node_id}, {"slot", std::to_string(link.slot)}});
   }
+  track(behind, link.slot, *values);
   return *values;
+}
+
+void PromptRun::track(NodeIndex behind, int slot, const std::vector<Value>& values) {
+  if (!tracker_ || !tracked_.emplace(behind, slot).second) return;
+  for (const Value& value : values) tracker_->add(value);
 }
 
 Inputs PromptRun::gather(NodeIndex node, std::unordered_set<std::string>& missing) {

@@ -74,7 +74,7 @@ class Bench {
   // Fails the test if the prompt is refused. The recorder of the last run is `seen`.
   ExecutionResult run(const std::string& prompt, const std::vector<std::string>& targets = {});
   ExecutionResult run_json(const Json& prompt, const std::vector<std::string>& targets = {});
-  Validation validate(const std::string& prompt, ValidationOptions options = {}) const;
+  Validation validate(const std::string& prompt, const ValidationOptions& options = {}) const;
   // Brightness of the pictures that an output node of the last run showed.
   std::vector<double> shown(const std::string& id) const;
 

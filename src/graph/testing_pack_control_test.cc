@@ -134,7 +134,7 @@ std::vector<NodeDef> validation_nodes() {
   types.inputs = {"input1", "input2"};
   types.check = [](const Environment&, const Inputs&, const auto& received) -> NodeValidator::Answer {
     for (const auto& [name, type] : received) {
-      if (type != "IMAGE" && type != "FLOAT") return "Invalid type of " + name + ": " + type;
+      if (type != "IMAGE" && type != "FLOAT") return std::string("Invalid type of ").append(name).append(": ").append(type);
     }
     return std::nullopt;
   };

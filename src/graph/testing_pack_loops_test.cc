@@ -71,8 +71,8 @@ std::set<std::string> loop_body(const GraphView& graph, const std::string& open,
 }
 
 NodeResult loop_again(NodeContext& context, const Inputs& in) {
-  std::vector<Value> values;
-  for (int i = 0; i < kLoopValues; ++i) values.push_back(in.value(value_name(i)));
+  std::vector<Value> values(kLoopValues);
+  for (int i = 0; i < kLoopValues; ++i) values[static_cast<size_t>(i)] = in.value(value_name(i));
   if (!in.boolean("condition")) return NodeResult(values);
   const std::string open = in.json("flow_control")[0].get<std::string>();
   const GraphView& before = context.graph();
@@ -88,14 +88,13 @@ NodeResult loop_again(NodeContext& context, const Inputs& in) {
     }
   }
   for (int i = 0; i < kLoopValues; ++i) graph.find(open)->set(i == 0 ? "remaining" : value_name(i), values[static_cast<size_t>(i)]);
-  std::vector<Source> results;
-  for (int i = 0; i < kLoopValues; ++i) results.emplace_back(graph.find("Recurse")->out(i));
+  std::vector<Source> results(kLoopValues);
+  for (int i = 0; i < kLoopValues; ++i) results[static_cast<size_t>(i)] = graph.find("Recurse")->out(i);
   return NodeResult::expand(graph.finish(), std::move(results));
 }
 
 NodeDef while_close() {
-  std::vector<OutputDef> outputs;
-  for (int i = 0; i < kLoopValues; ++i) outputs.push_back(out("*"));
+  std::vector<OutputDef> outputs(kLoopValues, out("*"));
   return node("TestWhileLoopClose",
               with_values({InputDef::socket("flow_control", "FLOW_CONTROL").as_raw_link(), InputDef::socket("condition", "BOOLEAN")}, 0),
               std::move(outputs), loop_again);

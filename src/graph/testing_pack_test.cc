@@ -177,7 +177,7 @@ ExecutionResult Bench::run_json(const Json& prompt, const std::vector<std::strin
   return result;
 }
 
-Validation Bench::validate(const std::string& prompt, ValidationOptions options) const {
+Validation Bench::validate(const std::string& prompt, const ValidationOptions& options) const {
   return validate_prompt(parse_json(prompt), registry, environment, options);
 }
 

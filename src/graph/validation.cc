@@ -15,8 +15,8 @@ constexpr size_t kMaxDependentSteps = 5'000'000;  // work spent on telling which
 
 class Validator {
  public:
-  Validator(Prompt& prompt, const NodeRegistry& registry, const Environment& environment, bool strict)
-      : prompt_(prompt), choices_(environment), strict_(strict), nodes_(prompt.size()) {
+  Validator(Prompt& prompt, const NodeRegistry& registry, const Environment& environment, const ValidationOptions& options)
+      : prompt_(prompt), choices_(environment), options_(options), nodes_(prompt.size()) {
     for (size_t i = 0; i < prompt.size(); ++i) nodes_[i].def = registry.find(prompt.nodes()[i].class_type);
   }
 
@@ -54,7 +54,7 @@ class Validator {
 
   Prompt& prompt_;
   ChoiceCache choices_;
-  bool strict_;
+  const ValidationOptions& options_;
   std::vector<Node> nodes_;
   std::vector<Frame> stack_;
   std::vector<std::vector<std::string>> cycles_;
@@ -75,7 +75,7 @@ bool Validator::validate(size_t output) {
 void Validator::open(size_t index, const InputDef* via, Json link) {
   Node& node = nodes_[index];
   node.visit = Visit::open;
-  stack_.emplace_back(index, NodeCheck(prompt_.node_at(index), *node.def, choices_, strict_), via, std::move(link));
+  stack_.emplace_back(index, NodeCheck(prompt_.node_at(index), *node.def, choices_, options_), via, std::move(link));
 }
 
 void Validator::close() {
@@ -118,9 +118,9 @@ bool Validator::follow(Frame& frame, const InputDef& input, const Json& link) {
     frame.check.add(bad_linked_input(input.name, choices_.config(input), link));
     return false;
   }
-  const size_t source = link[0].is_string() ? prompt_.index_of(link[0].get_ref<const std::string&>()) : Prompt::npos;
+  const size_t source = link[0].is_string() ? prompt_.index_of(link[0].get_ref<const std::string&>()) : Prompt::kNone;
   if (link[0].is_structured()) throw CheckException{"TypeError", "unhashable type: '" + python_type(link[0]) + "'"};
-  if (source == Prompt::npos) throw CheckException{"KeyError", python_repr(link[0])};
+  if (source == Prompt::kNone) throw CheckException{"KeyError", python_repr(link[0])};
   if (!frame.check.check_link(input, link, *nodes_[source].def)) return false;
   switch (nodes_[source].visit) {
     case Visit::fresh: open(source, &input, link); return true;
@@ -162,7 +162,7 @@ void Validator::note_cycle(size_t index) {
 
 Json Validator::node_errors(const std::vector<size_t>& bad_outputs) const {
   std::vector<std::vector<size_t>> dependents(nodes_.size());
-  std::vector<size_t> seen_by(nodes_.size(), Prompt::npos);
+  std::vector<size_t> seen_by(nodes_.size(), Prompt::kNone);
   size_t steps = 0;
   for (const size_t output : bad_outputs) {
     std::vector<size_t> stack = {output};
@@ -177,7 +177,7 @@ Json Validator::node_errors(const std::vector<size_t>& bad_outputs) const {
         ++steps;
         if (!value.is_array() || value.size() != 2 || !value[0].is_string()) continue;
         const size_t source = prompt_.index_of(value[0].get_ref<const std::string&>());
-        if (source == Prompt::npos || nodes_[source].visit != Visit::invalid || seen_by[source] == output) continue;
+        if (source == Prompt::kNone || nodes_[source].visit != Visit::invalid || seen_by[source] == output) continue;
         seen_by[source] = output;
         stack.push_back(source);
       }
@@ -238,7 +238,7 @@ Validation validate_prompt(Json json, const NodeRegistry& registry, const Enviro
     result.error = no_outputs_error();
     return result;
   }
-  Validator validator(result.prompt, registry, environment, options.strict);
+  Validator validator(result.prompt, registry, environment, options);
   std::vector<size_t> bad;
   std::string details;
   for (const size_t output : outputs) {

@@ -17,8 +17,10 @@ struct ValidationOptions {
   // partial_execution_targets: only output nodes in the list count. An empty list selects none.
   std::optional<std::vector<std::string>> targets;
   // Also refuses what ComfyUI lets pass by accident: choices of the newer form outside of their options, fractions for INT, other values than
-  // true and false for BOOLEAN, plain values for sockets, negative slots.
+  // true and false for BOOLEAN, plain values for sockets.
   bool strict = false;
+  // Lets links name outputs from the end, ["3", -1] for the last, as ComfyUI does by accident. Otherwise there is no such output.
+  bool negative_slots = false;
 };
 
 struct UnknownClass {

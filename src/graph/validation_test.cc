@@ -12,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 NodeDef plain(std::string name, std::vector<InputDef> inputs, std::string type) {
   NodeDef def;
@@ -33,8 +32,8 @@ class ValidationTest : public ::testing::Test {
                InputDef::integer("width", 512, 0, 16384, 1)},
               "IMAGE"));
     bench.registry.add(plain("VAEDecode", {InputDef::socket("samples", "LATENT"), InputDef::socket("vae", "VAE")}, "IMAGE"));
-    std::vector<std::string> many;
-    for (int i = 0; i < 42; ++i) many.push_back(std::to_string(i));
+    std::vector<std::string> many(42);
+    for (size_t i = 0; i < many.size(); ++i) many[i] = std::to_string(i);
     bench.registry.add(plain("KSamplerSelect", {InputDef::choice("sampler_name", many)}, "SAMPLER"));
     bench.registry.add(
         plain("CheckpointLoaderSimple", {InputDef::choice("ckpt_name", [](const Environment&) { return std::vector<std::string>{}; })}, "MODEL"));
@@ -242,7 +241,16 @@ TEST_F(ValidationTest, ReportsLinksThatLeadNowhereAtTheNodeThatHoldsThem) {
   expect_one(saved(invert(R"(["1", "0"])")), "2", inner("TypeError", "tuple indices must be integers or slices, not str"), R"(["3"])");
   expect_one(saved(invert(R"(["1", 0.0])")), "2", inner("TypeError", "tuple indices must be integers or slices, not float"), R"(["3"])");
   expect_one(saved(invert(R"(["4", 0])"), R"(, "4": )" + invert(R"(["77", 0])")), "4", inner("KeyError", "'77'", "image", "4"), R"(["3"])");
-  EXPECT_TRUE(bench.validate(saved(invert(R"(["1", -1])"))).ok());
+}
+
+TEST_F(ValidationTest, CountsSlotsFromTheEndOnlyWhereThatIsAskedFor) {
+  const std::string last = saved(invert(R"(["1", -1])"));
+  const Validation refused = bench.validate(last);
+  EXPECT_EQ(refused.node_errors.at("2").at("errors")[0].at("details"), "tuple index out of range");
+  ValidationOptions lenient;
+  lenient.negative_slots = true;
+  EXPECT_TRUE(bench.validate(last, lenient).ok());
+  EXPECT_FALSE(bench.validate(saved(invert(R"(["1", -2])")), lenient).ok());
 }
 
 TEST_F(ValidationTest, RefusesCyclesWithoutNodeErrorsButNamesThem) {
@@ -286,8 +294,7 @@ TEST_F(ValidationTest, RefusesMoreWhenStrict) {
   strict.strict = true;
   const std::string prompts[] = {previewed(R"({"class_type": "CaseConverter", "inputs": {"string": "x", "mode": "zzz"}})"),
                                  previewed(R"({"class_type": "PrimitiveInt", "inputs": {"value": 2.5}})"),
-                                 previewed(R"({"class_type": "PrimitiveBoolean", "inputs": {"value": "false"}})"), saved(invert("\"text\"")),
-                                 saved(invert(R"(["1", -1])"))};
+                                 previewed(R"({"class_type": "PrimitiveBoolean", "inputs": {"value": "false"}})"), saved(invert("\"text\""))};
   for (const std::string& prompt : prompts) {
     EXPECT_TRUE(bench.validate(prompt).ok()) << prompt;
     EXPECT_FALSE(bench.validate(prompt, strict).ok()) << prompt;

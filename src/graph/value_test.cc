@@ -45,7 +45,8 @@ TEST(Value, GivesAnObjectOnlyAsWhatItIs) {
 
 TEST(Value, SharesItsContentAmongCopies) {
   const Value value = Value::of("THING", std::string("x"));
-  const Value copy = value;
+  Value copy;
+  copy = value;
   EXPECT_EQ(&value.get<std::string>(), &copy.get<std::string>());
 }
 
