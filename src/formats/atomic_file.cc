@@ -27,6 +27,16 @@ void sync_directory(const std::filesystem::path& directory) {
   if (fd.get() >= 0) (void)::fsync(fd.get());
 }
 
+// An errno value, 0 for success.
+int rename_to_free_name(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  // Network file systems do not know the flag, but links; one that fails is no reason to keep the temporary name.
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (::link(from.c_str(), to.c_str()) != 0) return errno;
+  (void)::unlink(from.c_str());
+  return 0;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, FileDescriptor fd)
@@ -58,9 +68,24 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
-  if (::fsync(fd_.get()) != 0) throw file_error("file cannot be written", path_, errno);
+void AtomicFile::flush() {
+  if (fd_.get() >= 0 && ::fsync(fd_.get()) != 0) throw file_error("file cannot be written", path_, errno);
   fd_.reset();
+}
+
+bool AtomicFile::commit_new(const std::filesystem::path& path) {
+  flush();
+  if (const int failure = rename_to_free_name(temporary_, path); failure != 0) {
+    if (failure == EEXIST) return false;
+    throw file_error("file cannot be renamed to its name", path, failure);
+  }
+  temporary_.clear();
+  sync_directory(path.parent_path());
+  return true;
+}
+
+void AtomicFile::commit() {
+  flush();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw file_error("file cannot be renamed to its name", path_, errno);
   temporary_.clear();
   sync_directory(path_.parent_path());

@@ -27,9 +27,12 @@ class AtomicFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   // Flushes to the disk and renames; call once, last.
   void commit();
+  // The same under the name `path` in the same directory, which must be free: false, with nothing changed, when something has it already.
+  [[nodiscard]] bool commit_new(const std::filesystem::path& path);
 
  private:
   AtomicFile(std::filesystem::path path, std::filesystem::path temporary, FileDescriptor fd);
+  void flush();
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty once committed or moved from
   FileDescriptor fd_;

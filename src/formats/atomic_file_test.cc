@@ -61,6 +61,32 @@ TEST(AtomicFile, TwoWritersOfOneNameDoNotMeet) {
   EXPECT_EQ(read_whole(dir.path() / "f"), "b");
 }
 
+TEST(AtomicFile, TakesOnlyAFreeNameWhenAskedTo) {
+  const TempDirectory dir;
+  dir.write("f1", "old");
+  std::filesystem::create_symlink(dir.path() / "nowhere", dir.path() / "f2");
+  AtomicFile file = AtomicFile::create(dir.path() / "f1");
+  file.write("new");
+  EXPECT_FALSE(file.commit_new(dir.path() / "f1"));
+  EXPECT_FALSE(file.commit_new(dir.path() / "f2"));
+  EXPECT_TRUE(file.commit_new(dir.path() / "f3"));
+  EXPECT_EQ(read_whole(dir.path() / "f1"), "old");
+  EXPECT_EQ(read_whole(dir.path() / "f3"), "new");
+  EXPECT_EQ(files_in(dir), 3u);
+}
+
+TEST(AtomicFile, LeavesNothingWhenNoNameWasFree) {
+  const TempDirectory dir;
+  dir.write("f", "old");
+  {
+    AtomicFile file = AtomicFile::create(dir.path() / "f");
+    file.write("new");
+    EXPECT_FALSE(file.commit_new(dir.path() / "f"));
+  }
+  EXPECT_EQ(read_whole(dir.path() / "f"), "old");
+  EXPECT_EQ(files_in(dir), 1u);
+}
+
 TEST(AtomicFile, NamesThePathWhenTheDirectoryIsMissing) {
   const TempDirectory dir;
   const std::filesystem::path path = dir.path() / "none" / "f";

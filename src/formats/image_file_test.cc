@@ -19,8 +19,6 @@
 namespace veneer::formats {
 namespace {
 
-using ::testing::HasSubstr;
-
 struct JpegOptions {
   J_COLOR_SPACE space = JCS_RGB;
   bool progressive = false;
@@ -53,7 +51,7 @@ std::string jpeg_file(const ImageBytes& image, const JpegOptions& options = {}) 
     (void)jpeg_write_scanlines(&jpeg, &row, 1);
   }
   jpeg_finish_compress(&jpeg);
-  const std::string out(reinterpret_cast<const char*>(data), size);
+  std::string out(reinterpret_cast<const char*>(data), size);
   jpeg_destroy_compress(&jpeg);
   std::free(data);
   return out;
@@ -68,7 +66,7 @@ std::string webp_file(const ImageBytes& image, bool lossless) {
   } else {
     size = (image.channels == 4 ? WebPEncodeRGBA : WebPEncodeRGB)(image.pixels.data(), width, height, stride, 90, &data);
   }
-  const std::string out(reinterpret_cast<const char*>(data), size);
+  std::string out(reinterpret_cast<const char*>(data), size);
   WebPFree(data);
   return out;
 }

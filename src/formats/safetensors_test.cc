@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "formats/atomic_file.h"
 #include "formats/testing/safetensors_bytes.h"
 #include "formats/testing/temp_directory.h"
 #include "veneer/error.h"
@@ -49,6 +50,39 @@ TEST(Safetensors, ReadsWhatItWroteForEveryType) {
     EXPECT_EQ(got.shape(), want.shape()) << name;
     EXPECT_EQ(bytes_of(got), bytes_of(want)) << name;
     EXPECT_FALSE(got.writable()) << name;
+  }
+}
+
+TEST(Safetensors, MakesTensorsOneByOneWhileWriting) {
+  const TempDirectory dir;
+  std::weak_ptr<int> alive;
+  int made = 0;
+  const auto source = [&](const char* name, uint8_t first) {
+    return TensorSource{name, DType::u8, Shape({3}), [&, first] {
+                          EXPECT_TRUE(alive.expired()) << "the tensor before is still held";
+                          const auto owner = std::make_shared<int>(++made);
+                          alive = owner;
+                          const Tensor content = counting({3}, DType::u8, first);
+                          return Tensor::view({3}, DType::u8, content.bytes(),
+                                              std::make_shared<std::pair<Tensor, std::shared_ptr<int>>>(content, owner));
+                        }};
+  };
+  const std::vector<TensorSource> sources = {source("a", 1), source("b", 7)};
+  AtomicFile out = AtomicFile::create(dir.path() / "f");
+  write_safetensors(out, sources, {{"k", "v"}});
+  out.commit();
+  EXPECT_EQ(made, 2);
+  const SafetensorsFile file = SafetensorsFile::open(dir.path() / "f");
+  EXPECT_EQ(bytes_of(file.tensor("b")), bytes_of(counting({3}, DType::u8, 7)));
+  EXPECT_THAT(file.metadata(), ElementsAre(Pair("k", "v")));
+}
+
+TEST(Safetensors, RefusesATensorThatIsAnotherThanAnnounced) {
+  const TempDirectory dir;
+  for (const Tensor& tensor : {counting({2}, DType::u8, 0), counting({3}, DType::i8, 0), Tensor()}) {
+    AtomicFile out = AtomicFile::create(dir.path() / "f");
+    const std::vector<TensorSource> sources = {{"a", DType::u8, Shape({3}), [&] { return tensor; }}};
+    EXPECT_THROW(write_safetensors(out, sources), Error);
   }
 }
 
@@ -135,8 +169,9 @@ TEST(Safetensors, WritingLeavesNoOtherFileBehind) {
 
 TEST(Safetensors, WriterRefusesNamesThatTheFormatCannotHold) {
   const TempDirectory dir;
-  const auto refused_with = [&dir](std::vector<std::string> names) -> std::string {
+  const auto refused_with = [&dir](const std::vector<std::string>& names) -> std::string {
     std::vector<std::pair<std::string, Tensor>> tensors;
+    tensors.reserve(names.size());
     for (const std::string& name : names) tensors.emplace_back(name, counting({1}, DType::u8, 1));
     try {
       write_safetensors(dir.path() / "f", tensors);

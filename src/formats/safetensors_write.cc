@@ -16,39 +16,64 @@ std::array<std::byte, 8> little_endian(uint64_t value) {
   return bytes;
 }
 
-}  // namespace
+Error refused(std::string text, const std::string& tensor) { return Error(ErrorCode::invalid, std::move(text), {{"tensor", tensor}}); }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const std::pair<std::string, Tensor>> tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  const auto refused = [&path](std::string text, const std::string& tensor) {
-    return Error(ErrorCode::invalid, std::move(text), {{"file", path.string()}, {"tensor", tensor}});
-  };
-  if (tensors.size() > kMaxTensors) throw Error(ErrorCode::invalid, "safetensors: too many tensors", {{"file", path.string()}});
+std::string header_of(std::span<const TensorSource> tensors, const std::map<std::string, std::string>& metadata) {
+  if (tensors.size() > kMaxTensors) throw Error(ErrorCode::invalid, "safetensors: too many tensors");
   std::vector<SafetensorsFile::Entry> entries;
   std::unordered_set<std::string_view> names;
   uint64_t position = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, dtype, shape, make] : tensors) {
     if (name == kMetadataKey) throw refused("safetensors: tensor name is reserved", name);
     if (name.size() > kMaxTensorNameBytes) throw refused("safetensors: tensor name is too long", name);
     if (!names.insert(name).second) throw refused("safetensors: tensor name is given twice", name);
-    if (!tensor.defined()) throw refused("safetensors: tensor has no bytes", name);
-    const uint64_t end = checked_add(position, tensor.size_bytes(), "safetensors file");
-    entries.push_back({name, tensor.dtype(), tensor.shape(), position, end});
+    const uint64_t size = checked_mul(static_cast<uint64_t>(shape.num_elements()), size_of(dtype), "safetensors file");
+    const uint64_t end = checked_add(position, size, "safetensors file");
+    entries.push_back({name, dtype, shape, position, end});
     position = end;
   }
-  std::string header;
-  try {
-    header = safetensors_header_json(entries, metadata);
-  } catch (const Error& error) {
-    throw error.with("file", path.string());
-  }
-  if (header.size() > kMaxHeaderBytes) throw Error(ErrorCode::invalid, "safetensors: header is too long", {{"file", path.string()}});
+  std::string header = safetensors_header_json(entries, metadata);
+  if (header.size() > kMaxHeaderBytes) throw Error(ErrorCode::invalid, "safetensors: header is too long");
+  return header;
+}
 
-  AtomicFile file = AtomicFile::create(path);
+// The sources hold their tensors already.
+std::vector<TensorSource> sources_of(std::span<const std::pair<std::string, Tensor>> tensors) {
+  std::vector<TensorSource> sources;
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.defined()) throw refused("safetensors: tensor has no bytes", name);
+    sources.push_back({name, tensor.dtype(), tensor.shape(), [&tensor = tensor] { return tensor; }});
+  }
+  return sources;
+}
+
+}  // namespace
+
+void write_safetensors(AtomicFile& file, std::span<const TensorSource> tensors, const std::map<std::string, std::string>& metadata) {
+  const std::string header = header_of(tensors, metadata);
   file.write(little_endian(header.size()));
   file.write(header);
-  for (const auto& [name, tensor] : tensors) file.write(tensor.byte_span());
-  file.commit();
+  for (const TensorSource& source : tensors) {
+    const Tensor tensor = source.make();
+    if (!tensor.defined() || tensor.dtype() != source.dtype || tensor.shape() != source.shape) {
+      throw Error(ErrorCode::internal, "safetensors: tensor is another than announced",
+                  {{"tensor", source.name}, {"want", source.shape.to_string()}, {"got", tensor.shape().to_string()}});
+    }
+    file.write(tensor.byte_span());
+  }
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const std::pair<std::string, Tensor>> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  try {
+    const std::vector<TensorSource> sources = sources_of(tensors);
+    AtomicFile file = AtomicFile::create(path);
+    write_safetensors(file, sources, metadata);
+    file.commit();
+  } catch (const Error& error) {
+    if (!error.find("file").empty()) throw;
+    throw error.with("file", path.string());
+  }
 }
 
 }  // namespace veneer::formats

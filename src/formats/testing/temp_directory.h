@@ -30,7 +30,7 @@ class TempDirectory {
 
   // Makes parent directories as needed; returns the file's path.
   std::filesystem::path write(const std::string& relative, std::string_view content) const {
-    const std::filesystem::path file = path_ / relative;
+    std::filesystem::path file = path_ / relative;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << content;
     return file;
