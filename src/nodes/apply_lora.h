@@ -6,6 +6,7 @@
 
 #include "formats/safetensors.h"
 #include "nodes/values.h"
+#include "patch/adapter_file.h"
 
 namespace veneer::nodes {
 
@@ -19,11 +20,13 @@ struct LoraResult {
   std::optional<ClipValue> clip;
   // What a user should weigh: layers of the file that fit nothing. Empty when every layer was used.
   std::string remark;
+  // What became of every layer of the file.
+  patch::AdapterReport report;
 };
 
 // Variants of `model` and `clip` (either may be null) with the file's patches on them; the originals stay as they are. Without a text encoder the
-// file's layers for one are left out in silence. Throws Error(invalid) naming the file and both architectures when no layer matches, Error(corrupt)
-// for a damaged file.
+// file's layers for one are left out in silence. Names and kinds are read by the runtime's patch compatibility. Throws Error(invalid) naming the file
+// and both architectures when no layer matches, Error(corrupt) for a damaged file.
 LoraResult apply_lora(const ModelValue* model, const ClipValue* clip, const formats::SafetensorsFile& file, const LoraStrengths& strengths);
 
 }  // namespace veneer::nodes

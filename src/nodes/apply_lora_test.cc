@@ -84,6 +84,32 @@ TEST_F(ApplyLora, TellsOfLayersOfAnotherShapeAndDoesNotUseThem) {
   EXPECT_EQ(result.model->patcher.fingerprint(), checkpoint_.model->patcher.fingerprint());
 }
 
+TEST_F(ApplyLora, ReportsEveryLayer) {
+  Tensors tensors = demo_layers("lora_te_");
+  add_layer(tensors, "lora_unet_no_such_layer", 8, 8);
+  const LoraResult result = apply_lora(&*checkpoint_.model, &*checkpoint_.clip, write(tensors), {1, 1});
+  EXPECT_EQ(result.report.matched.size(), result.clip->patcher.patches().size());
+  EXPECT_EQ(result.report.unused_layers, std::vector<std::string>{"lora_unet_no_such_layer"});
+}
+
+// A layer without its down factor is unused by the format's rules, and an error in the reference.
+TEST_F(ApplyLora, ReadsTheFileAsTheRuntimesCompatibilitySays) {
+  Tensors tensors = demo_layers("lora_te_");
+  tensors.emplace_back("lora_unet_middle_block_1_proj_in.lora_up.weight", Tensor::zeros({128, 4}, DType::f32));
+  const formats::SafetensorsFile file = write(tensors);
+  EXPECT_EQ(apply_lora(&*checkpoint_.model, &*checkpoint_.clip, file, {1, 1}).report.unused_layers.size(), 1U);
+
+  const auto with_compat = [&](patch::PatchCompat compat) {
+    variant::Runtime runtime = checkpoint_.model->patcher.runtime();
+    runtime.compat = compat;
+    ModelValue model = *checkpoint_.model;
+    model.patcher = variant::ModelPatcher(model.patcher.model(), std::make_shared<const variant::Runtime>(runtime), DType::f32);
+    return apply_lora(&model, &*checkpoint_.clip, file, {1, 1});
+  };
+  EXPECT_EQ(with_compat(patch::PatchCompat::standard).report.unused_layers.size(), 1U);
+  EXPECT_THROW(with_compat(patch::PatchCompat::reference), Error);
+}
+
 TEST_F(ApplyLora, RefusesAFileOfWhichNothingMatches) {
   Tensors tensors;
   add_layer(tensors, "lora_unet_double_blocks_0_img_attn_qkv", 8, 8);

@@ -42,7 +42,7 @@ fs::path resolve_input_file(const ImageFolders& folders, std::string name) {
     throw Error(ErrorCode::invalid, "image: the name leaves its folder", {{"image", asked}});
   }
   std::error_code failure;
-  const fs::path path = folder / relative;
+  fs::path path = folder / relative;
   if (!fs::is_regular_file(path, failure)) {
     throw Error(ErrorCode::not_found, "image: no such file", {{"image", asked}, {"folder", folder.string()}});
   }

@@ -1,4 +1,5 @@
 #include "nodes/apply_lora.h"
+#include "nodes/model_choice.h"
 #include "nodes/model_store.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
@@ -7,25 +8,12 @@
 namespace veneer::nodes {
 namespace {
 
-using graph::Environment;
 using graph::InputDef;
 using graph::Inputs;
 using graph::NodeContext;
 using graph::NodeDef;
 using graph::NodeResult;
 using graph::Value;
-
-// A choice among the files of a kind.
-InputDef model_choice(const char* name, const char* kind) {
-  return InputDef::choice(name, [kind](const Environment& environment) { return environment.get<ModelStore>().folders().list(kind); });
-}
-
-// Makes the node run again when the file behind its name has changed.
-void watch_file(NodeDef& node, const char* input, const char* kind) {
-  node.change_fingerprint = [input, kind](const Environment& environment, const Inputs& in) -> graph::Json {
-    return environment.get<ModelStore>().file_version(kind, in.text(input));
-  };
-}
 
 template <typename T>
 Value value_or_none(const char* type, const std::optional<T>& content) {

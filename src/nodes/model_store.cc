@@ -12,18 +12,20 @@
 namespace veneer::nodes {
 namespace {
 
-sampling::ModelSampling sampling_of(const models::FamilyDef& family) {
+std::map<std::string, variant::ModelObject> objects_of(const models::FamilyDef& family) {
   sampling::BetaSchedule betas;
   betas.start = family.schedule.beta_start;
   betas.end = family.schedule.beta_end;
   betas.timesteps = family.schedule.timesteps;
-  return sampling::ModelSampling::discrete(sampling::prediction_from_string(family.prediction), betas);
+  const auto model_sampling =
+      std::make_shared<const sampling::ModelSampling>(sampling::ModelSampling::discrete(sampling::prediction_from_string(family.prediction), betas));
+  return {{kModelSampling, variant::ModelObject::of(model_sampling->fingerprint(), model_sampling)}};
 }
 
 }  // namespace
 
-ModelStore::ModelStore(std::shared_ptr<const registry::ModelFolders> folders, std::shared_ptr<residency::ResidentSet> residents, DType dtype)
-    : folders_(std::move(folders)), residents_(std::move(residents)), dtype_(dtype) {}
+ModelStore::ModelStore(std::shared_ptr<const registry::ModelFolders> folders, std::shared_ptr<const variant::Runtime> runtime, DType dtype)
+    : folders_(std::move(folders)), runtime_(std::move(runtime)), dtype_(dtype) {}
 
 ModelStore::FileId ModelStore::identify(const std::filesystem::path& path) {
   struct stat facts = {};
@@ -59,7 +61,7 @@ ModelStore::Checkpoint ModelStore::checkpoint(const std::string& name) {
   const std::filesystem::path path = folders_->resolve("checkpoints", name);
   const FileId id = identify(path);
   // Only the header is read here, so opening again costs milliseconds; what is alive is shared.
-  const models::LoadedCheckpoint fresh = models::load_checkpoint(path);
+  const models::LoadedCheckpoint fresh = models::load_checkpoint(path, objects_of);
   const std::lock_guard lock(mutex_);
   Checkpoint out;
   out.model = model_value(share<models::Unet>(unets_, id, fresh.unet, fresh.family), *fresh.family);
@@ -79,7 +81,7 @@ VaeValue ModelStore::vae(const std::string& name) {
 ModelValue ModelStore::diffusion_model(const std::string& name) {
   const std::filesystem::path path = folders_->resolve("diffusion_models", name);
   const FileId id = identify(path);
-  const models::LoadedUnet fresh = models::load_unet(path);
+  const models::LoadedUnet fresh = models::load_unet(path, objects_of);
   const std::lock_guard lock(mutex_);
   return model_value(share<models::Unet>(unets_, id, fresh, fresh.family), *fresh.family);
 }
@@ -114,18 +116,16 @@ std::shared_ptr<const models::BpeVocabulary> ModelStore::vocabulary() {
 }
 
 ModelValue ModelStore::model_value(const models::Loaded<models::Unet>& loaded, const models::FamilyDef& family) const {
-  return {.patcher = variant::ModelPatcher(loaded.base, residents_, dtype_),
-          .network = loaded.network,
-          .model_sampling = std::make_shared<const sampling::ModelSampling>(sampling_of(family)),
-          .latent_scaling = {.scale = family.latent_scale}};
+  return {
+      .patcher = variant::ModelPatcher(loaded.base, runtime_, dtype_), .network = loaded.network, .latent_scaling = {.scale = family.latent_scale}};
 }
 
 ClipValue ModelStore::clip_value(const models::LoadedClip& loaded) const {
-  return {.patcher = variant::ModelPatcher(loaded.base, residents_, DType::f32), .network = loaded.network, .layer = std::nullopt};
+  return {.patcher = variant::ModelPatcher(loaded.base, runtime_, DType::f32), .network = loaded.network, .layer = std::nullopt};
 }
 
 VaeValue ModelStore::vae_value(const models::LoadedVae& loaded) const {
-  return {.patcher = variant::ModelPatcher(loaded.base, residents_, dtype_), .network = loaded.network};
+  return {.patcher = variant::ModelPatcher(loaded.base, runtime_, dtype_), .network = loaded.network};
 }
 
 }  // namespace veneer::nodes

@@ -15,7 +15,7 @@
 #include "models/family/checkpoint.h"
 #include "nodes/values.h"
 #include "registry/model_folders.h"
-#include "residency/resident_set.h"
+#include "variant/runtime.h"
 
 namespace veneer::nodes {
 
@@ -23,7 +23,7 @@ namespace veneer::nodes {
 class ModelStore {
  public:
   // Diffusion models and autoencoders compute in `dtype`, text encoders in f32.
-  ModelStore(std::shared_ptr<const registry::ModelFolders> folders, std::shared_ptr<residency::ResidentSet> residents, DType dtype);
+  ModelStore(std::shared_ptr<const registry::ModelFolders> folders, std::shared_ptr<const variant::Runtime> runtime, DType dtype);
 
   struct Checkpoint {
     std::optional<ModelValue> model;
@@ -83,7 +83,7 @@ class ModelStore {
   VaeValue vae_value(const models::LoadedVae& loaded) const;
 
   std::shared_ptr<const registry::ModelFolders> folders_;
-  std::shared_ptr<residency::ResidentSet> residents_;
+  std::shared_ptr<const variant::Runtime> runtime_;
   DType dtype_;
   std::mutex mutex_;
   Parts<models::Unet> unets_;

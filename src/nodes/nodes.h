@@ -17,6 +17,14 @@ std::vector<graph::NodeDef> image_file_nodes();
 std::vector<graph::NodeDef> image_nodes();
 std::vector<graph::NodeDef> mask_nodes();
 std::vector<graph::NodeDef> primitive_nodes();
+std::vector<graph::NodeDef> model_option_nodes();
+std::vector<graph::NodeDef> guidance_option_nodes();
+std::vector<graph::NodeDef> merge_nodes();
+std::vector<graph::NodeDef> model_save_nodes();
+std::vector<graph::NodeDef> lora_save_nodes();
+std::vector<graph::NodeDef> hook_nodes();
+std::vector<graph::NodeDef> hook_keyframe_nodes();
+std::vector<graph::NodeDef> cond_pair_nodes();
 
 // All of them, in the order of the lists above.
 std::vector<graph::NodeDef> all_nodes();

@@ -1,16 +1,45 @@
 #include "nodes/run_network.h"
 
+#include <utility>
+
+#include "nodes/match_adapter.h"
+#include "nodes/options/options_overlay.h"
+#include "variant/hooked_views.h"
+
 namespace veneer::nodes {
 
-sampling::Network make_network(const ModelValue& model, const ComputeSettings& settings, const CancelToken& cancel) {
-  const std::shared_ptr<variant::ModelView> view = model.patcher.patch_model();
-  return [view, &model, cancel, context = settings.context()](const sampling::NetworkInput& input) mutable {
+namespace {
+
+std::shared_ptr<variant::HookedViews> views_of(const ModelValue& model) {
+  variant::HookModel hooked{variant::HookTarget::diffusion_model, model.patcher.model(), unet_layout(model.network->config()),
+                            model.patcher.runtime().compat};
+  return std::make_shared<variant::HookedViews>(model.patcher, std::move(hooked),
+                                                model.patcher.get_model_object<sampling::ModelSampling>(kModelSampling));
+}
+
+}  // namespace
+
+sampling::Network make_network(const ModelValue& model, const ComputeSettings& settings, const CancelToken& cancel,
+                               std::function<void(const std::string&)> on_remark) {
+  sampling::Network network = [views = views_of(model), on_remark = std::move(on_remark), &model, cancel,
+                               context = settings.context()](const sampling::NetworkInput& input) mutable {
+    variant::ModelView* view = &views->at(input.hooks, input.sigmas.front(), input.run_sigmas);
+    for (const std::string& remark : views->take_remarks()) {
+      if (on_remark) on_remark(remark);
+    }
     models::UnetCallExtras extras;
     extras.cond_or_uncond = input.cond_or_uncond;
     extras.sigmas = input.sigmas;
+    extras.run = input.run;
+    variant::TransformerOptions options;
+    if (const auto* overlay = dynamic_cast<const OptionsOverlay*>(input.overlay)) {
+      options = merged(view->transformer_options(), overlay->added());
+      extras.options = &options;
+    }
     extras.checkpoint = [&cancel] { cancel.check(); };
     return model.network->forward(*view, context, input.x, input.timesteps, input.context, extras);
   };
+  return variant::wrap(std::move(network), model.patcher.wrappers());
 }
 
 }  // namespace veneer::nodes

@@ -53,8 +53,11 @@ InputDef model_input() { return InputDef::socket("model", "MODEL").tip("The mode
 // The parts of a request that both nodes read alike.
 sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const char* seed_name) {
   const ModelValue& model = in.get<ModelValue>("model");
-  sampling::SampleRequest request{.model_sampling = *model.model_sampling,
-                                  .network = make_network(model, node.environment().get<ComputeSettings>(), node.cancel())};
+  // The patcher keeps the object for longer than the run.
+  sampling::SampleRequest request{.model_sampling = *model.patcher.get_model_object<sampling::ModelSampling>(kModelSampling),
+                                  .network = make_network(model, node.environment().get<ComputeSettings>(), node.cancel(),
+                                                          [&node](const std::string& remark) { node.progress_text(remark); })};
+  request.guidance = model.patcher.model_options().guidance;
   request.scaling = model.latent_scaling;
   request.positive = in.get<sampling::Conditioning>("positive");
   request.negative = in.get<sampling::Conditioning>("negative");

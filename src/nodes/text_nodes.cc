@@ -1,11 +1,7 @@
-#include "models/clip/prompt_tokenizer.h"
-#include "nodes/model_store.h"
+#include "nodes/encode_prompt.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
-#include "nodes/require_finite.h"
-#include "nodes/services.h"
 #include "nodes/values.h"
-#include "sampling/conditioning.h"
 
 namespace veneer::nodes {
 namespace {
@@ -22,31 +18,7 @@ const ClipValue& clip_of(const Inputs& in) {
   return in.get<ClipValue>("clip");
 }
 
-NodeResult encode_text(NodeContext& node, const Inputs& in) {
-  const ClipValue& clip = clip_of(in);
-  ModelStore& store = node.environment().get<ModelStore>();
-  const models::ClipKind& kind = clip.network->config().kind;
-  const models::PromptTokenizer tokenizer(kind, store.vocabulary());
-  const models::TokenizedPrompt prompt =
-      with_input("text", [&] { return tokenizer.tokenize(in.text("text"), [&](std::string_view name) { return store.embedding(name, kind); }); });
-  // A picture made without an embedding that the prompt names is not the picture that was asked for.
-  if (!prompt.warnings.empty())
-    throw Error(ErrorCode::not_found, "the prompt names an embedding that does not exist", {{"input", "text"}, {"detail", prompt.warnings.front()}});
-
-  models::EncodeOptions options = models::EncodeOptions::of(kind);
-  if (clip.layer) options.layer = clip.layer;
-  options.cancel = &node.cancel();
-  const std::unique_ptr<variant::ModelView> view = clip.patcher.patch_model();
-  compute::Context context = node.environment().get<ComputeSettings>().f32_context();
-  models::EncodedPrompt encoded = clip.network->encode(*view, context, prompt, options);
-  if (!encoded.warnings.empty())
-    throw Error(ErrorCode::invalid, "the prompt cannot be encoded as it is written", {{"input", "text"}, {"detail", encoded.warnings.front()}});
-
-  sampling::ConditioningEntry entry;
-  entry.context = require_finite(std::move(encoded.hidden), "text encoding");
-  entry.pooled = std::move(encoded.pooled);
-  return {Value::of("CONDITIONING", sampling::Conditioning{std::move(entry)})};
-}
+NodeResult encode_text(NodeContext& node, const Inputs& in) { return {Value::of("CONDITIONING", encode_prompt(node, clip_of(in), in.text("text")))}; }
 
 NodeDef clip_text_encode() {
   NodeDef node = make_node({"CLIPTextEncode", "CLIP Text Encode (Prompt)", "conditioning"},

@@ -26,7 +26,7 @@ const VaeValue& vae_of(const Inputs& in) {
 // One call of an autoencoder: its weights, where it computes, and the check for cancellation between blocks.
 struct VaeCall {
   VaeCall(NodeContext& node, const Inputs& inputs)
-      : value(vae_of(inputs)), vae(*value.network), view(value.patcher.patch_model()), context(node.environment().get<ComputeSettings>().context()) {
+      : value(vae_of(inputs)), vae(*value.network), view(value.patcher.open_view()), context(node.environment().get<ComputeSettings>().context()) {
     extras.checkpoint = [cancel = node.cancel()] { cancel.check(); };
   }
 

@@ -2,6 +2,7 @@
 //
 //   MODEL ModelValue   CLIP ClipValue   VAE VaeValue   CONDITIONING sampling::Conditioning   LATENT sampling::Latent
 //   IMAGE Tensor [N, H, W, 3] f32 in 0..1   MASK Tensor [N, H, W] f32 in 0..1
+//   HOOKS variant::HookGroup   HOOK_KEYFRAMES variant::HookKeyframes   TIMESTEPS_RANGE TimestepsRange
 #pragma once
 
 #include <memory>
@@ -12,15 +13,18 @@
 #include "models/vae/vae.h"
 #include "sampling/model_sampling.h"
 #include "sampling/sample.h"
+#include "variant/hooks.h"
 #include "variant/model_patcher.h"
 
 namespace veneer::nodes {
+
+// The slot of a diffusion model that holds its sampling::ModelSampling.
+inline constexpr const char* kModelSampling = "model_sampling";
 
 // A variant of a diffusion model.
 struct ModelValue {
   variant::ModelPatcher patcher;
   std::shared_ptr<const models::Unet> network;
-  std::shared_ptr<const sampling::ModelSampling> model_sampling;
   sampling::LatentScaling latent_scaling;  // between the autoencoder's latents and the network's
 };
 
@@ -28,7 +32,15 @@ struct ModelValue {
 struct ClipValue {
   variant::ModelPatcher patcher;
   std::shared_ptr<const models::ClipTextModel> network;
-  std::optional<int> layer;  // CLIPSetLastLayer: -1 the last, -2 the one before, ...
+  std::optional<int> layer;               // CLIPSetLastLayer: -1 the last, -2 the one before, ...
+  variant::HookGroupPtr hooks = {};       // on the encoder while it encodes, or null
+  bool schedule_hooks = false;            // encodes once for each part of the run in which their keyframes differ; otherwise keyframes do not count
+  variant::HookGroupPtr cond_hooks = {};  // what encoded prompts bring to the diffusion model, or null
+};
+
+// A part of a run, as shares of it.
+struct TimestepsRange {
+  double start = 0, end = 1;
 };
 
 struct VaeValue {

@@ -21,14 +21,16 @@ class NodeBench {
  public:
   using Values = std::vector<std::pair<std::string, graph::Value>>;
 
-  NodeBench() : registry(all_nodes()) {
+  explicit NodeBench(variant::LoraApplyMode apply_mode = variant::LoraApplyMode::automatic)
+      : runtime(std::make_shared<const variant::Runtime>(
+            variant::Runtime{.residents = std::make_shared<residency::ResidentSet>(), .pinned = {}, .apply_mode = apply_mode})),
+        registry(all_nodes()) {
     for (const char* name : {"models/checkpoints", "models/loras", "models/vae", "models/embeddings", "input", "output", "temp"}) {
       std::filesystem::create_directories(root() / name);
     }
     folders = std::make_shared<ImageFolders>(ImageFolders{root() / "input", root() / "output", root() / "temp"});
     const std::vector<std::filesystem::path> roots = {root() / "models", demo()};
-    store =
-        std::make_shared<ModelStore>(std::make_shared<const registry::ModelFolders>(roots), std::make_shared<residency::ResidentSet>(), DType::f32);
+    store = std::make_shared<ModelStore>(std::make_shared<const registry::ModelFolders>(roots), runtime, DType::f32);
     environment.add(folders);
     environment.add(store);
     environment.add(std::make_shared<ComputeSettings>(ComputeSettings{DType::f32, *scratch}));
@@ -63,6 +65,7 @@ class NodeBench {
 
   formats::TempDirectory folder;
   std::shared_ptr<compute::BlockCache> scratch = std::make_shared<compute::BlockCache>();
+  std::shared_ptr<const variant::Runtime> runtime;
   std::shared_ptr<ImageFolders> folders;
   std::shared_ptr<ModelStore> store;
   graph::NodeRegistry registry;
