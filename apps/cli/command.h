@@ -17,5 +17,8 @@ struct Command {
 Command add_run_command(CLI::App& app);
 Command add_txt2img_command(CLI::App& app);
 Command add_nodes_command(CLI::App& app);
+Command add_variants_command(CLI::App& app);
+Command add_memory_command(CLI::App& app);
+Command add_verify_command(CLI::App& app);
 
 }  // namespace veneer::cli

@@ -1,23 +1,80 @@
 #include "engine_flags.h"
 
+#include "byte_size.h"
 #include "value_checks.h"
 
 namespace veneer::cli {
+namespace {
+
+constexpr const char* kMemoryGroup = "Memory and adapters (docs/variants.md)";
+
+}  // namespace
 
 void EngineFlags::add_to(CLI::App& app) {
+  add_model_flags(app);
+  add_folder_flags(app);
+  add_compute_flags(app);
+  add_memory_flags(app);
+  add_patch_flags(app);
+}
+
+void EngineFlags::add_model_flags(CLI::App& app) {
   options.model_folders = {"models/demo"};
   app.add_option("--models", options.model_folders, "model folders with ComfyUI's sub-folders (checkpoints/, loras/, vae/, ...)")
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_flag("--json", json, "print one JSON object instead of text");
+}
+
+void EngineFlags::add_folder_flags(CLI::App& app) {
   app.add_option("--input", options.input_folder, "folder that LoadImage reads from")->type_name("DIR")->capture_default_str();
   app.add_option("--output", options.output_folder, "folder that SaveImage writes to")->type_name("DIR")->check(not_empty())->capture_default_str();
   app.add_option("--temp", options.temp_folder, "folder that PreviewImage writes to; default: temp in the output folder")->type_name("DIR");
+}
+
+void EngineFlags::add_compute_flags(CLI::App& app) {
   app.add_option("--dtype", options.dtype, "auto (bf16 where the CPU has instructions for it), f32 (the same bits on every run) or bf16")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: one per core")->check(CLI::Range(0, 1024))->capture_default_str();
   app.add_option("--isa", options.max_isa, "the best instruction set to use, by name; default: what the CPU has")->type_name("NAME");
-  app.add_flag("--json", json, "print one JSON object instead of text");
+}
+
+void EngineFlags::add_memory_flags(CLI::App& app) {
+  const auto set_budget = [this](const std::string& text) {
+    options.memory_budget = parse_byte_size(text).value_or(0);
+    options.no_resident_weights = options.memory_budget == 0 && text != "auto";
+  };
+  app.add_option_function<std::string>(
+         "--memory-budget", set_budget,
+         "ready-to-run weights that may stay in memory: bytes, or 512M, 4GiB, ...; 0: none; auto: most of the memory there is")
+      ->type_name("SIZE")
+      ->check(byte_size(true))
+      ->default_str("auto")
+      ->group(kMemoryGroup);
+  const auto set_pinned = [this](const std::string& text) { options.pinned_budget = parse_byte_size(text).value_or(0); };
+  app.add_option_function<std::string>("--pinned-budget", set_pinned, "how much of model files may be locked in memory, for weights over the budget")
+      ->type_name("SIZE")
+      ->check(byte_size(false))
+      ->default_str("0")
+      ->group(kMemoryGroup);
+  app.add_option("--lora-apply-mode", options.lora_apply_mode, "auto, materialised (immediately), branch (at_runtime) or on-demand")
+      ->type_name("MODE")
+      ->transform(apply_mode())
+      ->capture_default_str()
+      ->group(kMemoryGroup);
+  app.add_option("--residency", options.residency,
+                 "classic (a plan when a model starts) or dynamic (modules come and go, the next one is fetched ahead)")
+      ->check(CLI::IsMember({"classic", "dynamic"}))
+      ->capture_default_str()
+      ->group(kMemoryGroup);
+}
+
+void EngineFlags::add_patch_flags(CLI::App& app) {
+  app.add_option("--patch-compat", options.patch_compat, "adapter formats as they are defined, or as ComfyUI computes them (docs/patch-kinds.md)")
+      ->check(CLI::IsMember({"standard", "reference"}))
+      ->capture_default_str()
+      ->group(kMemoryGroup);
 }
 
 }  // namespace veneer::cli

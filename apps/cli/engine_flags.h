@@ -1,4 +1,4 @@
-// The flags that every command which runs something shares.
+// The flags that commands share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,12 +8,24 @@
 
 namespace veneer::cli {
 
+// `this` must outlive the parse of the flags that were added.
 struct EngineFlags {
   EngineOptions options;
   bool json = false;  // one JSON object on standard output and nothing else there
 
-  // Adds --models, --input, --output, --temp, --dtype, --threads, --isa and --json. `this` must outlive the parse.
+  // Everything: for commands that run something.
   void add_to(CLI::App& app);
+
+  // The parts of it. --models and --json.
+  void add_model_flags(CLI::App& app);
+  // --dtype, --threads, --isa.
+  void add_compute_flags(CLI::App& app);
+  // --input, --output, --temp.
+  void add_folder_flags(CLI::App& app);
+  // --memory-budget, --pinned-budget, --lora-apply-mode, --residency.
+  void add_memory_flags(CLI::App& app);
+  // --patch-compat.
+  void add_patch_flags(CLI::App& app);
 };
 
 }  // namespace veneer::cli

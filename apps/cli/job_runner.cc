@@ -1,10 +1,17 @@
 #include "job_runner.h"
 
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "error_report.h"
+#include "memory_json.h"
 #include "progress_bar.h"
+#include "terminal_text.h"
 
 namespace veneer::cli {
 namespace {
@@ -17,46 +24,96 @@ extern "C" void note_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-nlohmann::ordered_json to_json(const JobResult& result, double seconds) {
-  nlohmann::ordered_json images = nlohmann::ordered_json::array();
-  for (const SavedImage& image : result.images) {
-    images.push_back(
-        {{"node", image.node}, {"path", image.path}, {"filename", image.filename}, {"subfolder", image.subfolder}, {"type", image.type}});
+nlohmann::ordered_json to_json(const std::vector<SavedImage>& images) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const SavedImage& image : images) {
+    out.push_back({{"node", image.node}, {"path", image.path}, {"filename", image.filename}, {"subfolder", image.subfolder}, {"type", image.type}});
   }
-  nlohmann::ordered_json out = {{"images", std::move(images)}, {"reports", result.reports}};
-  out["outputs"] = nlohmann::ordered_json::parse(result.outputs_json);
-  out["nodes_run"] = result.nodes_run;
-  out["nodes_cached"] = result.nodes_cached;
-  out["seconds"] = seconds;
   return out;
 }
 
-void print_text(const JobResult& result, double seconds) {
-  for (const std::string& report : result.reports) std::fprintf(stderr, "note: %s\n", report.c_str());
-  for (const SavedImage& image : result.images) std::printf("%s\n", image.path.c_str());
-  std::fprintf(stderr, "%zu %s in %.1f s\n", result.images.size(), result.images.size() == 1 ? "picture" : "pictures", seconds);
+// What a run leaves to tell.
+struct Outcome {
+  JobResult result;
+  MemoryAccount memory;
+  double seconds = 0;
+};
+
+nlohmann::ordered_json to_json(const Outcome& run) {
+  nlohmann::ordered_json out = {{"images", to_json(run.result.images)}, {"reports", run.result.reports}};
+  out["outputs"] = nlohmann::ordered_json::parse(run.result.outputs_json);
+  out["nodes_run"] = run.result.nodes_run;
+  out["nodes_cached"] = run.result.nodes_cached;
+  out["seconds"] = run.seconds;
+  out["memory"] = totals_json(run.memory);
+  return out;
 }
+
+// A script gets the paths byte for byte; a terminal does not get to obey them.
+void print_paths(const std::vector<SavedImage>& images) {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  for (const SavedImage& image : images) std::printf("%s\n", (terminal ? printable(image.path) : image.path).c_str());
+}
+
+void print_text(const Outcome& run) {
+  for (const std::string& note : run.result.reports) std::fprintf(stderr, "note: %s\n", printable(note).c_str());
+  if (!run.memory.notice.empty()) std::fprintf(stderr, "note: %s\n", printable(run.memory.notice).c_str());
+  print_paths(run.result.images);
+  const size_t count = run.result.images.size();
+  std::fprintf(stderr, "%zu %s in %.1f s\n", count, count == 1 ? "picture" : "pictures", run.seconds);
+}
+
+// While it lives, SIGINT and SIGTERM ask the job to end; afterwards they do what they did before.
+class Interruption {
+ public:
+  Interruption() : before_{std::signal(SIGINT, note_interrupt), std::signal(SIGTERM, note_interrupt)} {}
+  ~Interruption() {
+    std::signal(SIGINT, before_[0]);
+    std::signal(SIGTERM, before_[1]);
+  }
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+ private:
+  void (*before_[2])(int);
+};
 
 }  // namespace
 
-int run_job(const EngineFlags& flags, JobOptions options, const std::function<JobResult(Engine&, const JobOptions&)>& job) {
-  std::signal(SIGINT, note_interrupt);
-  std::signal(SIGTERM, note_interrupt);
-  ProgressBar bar(flags.json);
+JobResult watch_job(bool quiet, JobOptions options, const std::function<JobResult(const JobOptions&)>& job) {
+  const Interruption interruption;
+  ProgressBar bar(quiet);
   options.on_progress = [&](const ProgressEvent& event) { bar.show(event); };
   options.cancelled = [] { return interrupted != 0; };
+  return job(options);
+}
 
-  const auto start = std::chrono::steady_clock::now();
-  Engine engine(flags.options);
-  const JobResult result = job(engine, options);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  bar.finish();
-  if (flags.json) {
-    std::printf("%s\n", to_json(result, seconds).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
-  } else {
-    print_text(result, seconds);
+int run_job(const EngineFlags& flags, JobOptions options, const std::function<JobResult(Engine&, const JobOptions&)>& job) {
+  const Interruption interruption;  // until everything is printed
+  std::vector<SavedImage> saved;
+  options.on_saved = [&](const SavedImage& image) { saved.push_back(image); };
+  try {
+    const auto start = std::chrono::steady_clock::now();
+    Outcome run;
+    run.result = watch_job(flags.json, options, [&](const JobOptions& watched) {
+      Engine engine(flags.options);
+      JobResult result = job(engine, watched);
+      run.memory = engine.memory();
+      return result;
+    });
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (flags.json) {
+      print_json(to_json(run));
+    } else {
+      print_text(run);
+    }
+    return 0;
+  } catch (const std::exception& exception) {
+    // What was saved before is not lost.
+    if (!flags.json) print_paths(saved);
+    report(as_error(exception), flags.json, {{"images", to_json(saved)}});
+    return kFailed;
   }
-  return 0;
 }
 
 }  // namespace veneer::cli

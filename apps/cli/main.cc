@@ -7,34 +7,21 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <new>
-#include <nlohmann/json.hpp>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "command.h"
+#include "error_report.h"
 #include "veneer/error.h"
 #include "veneer/version.h"
 
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kWrongUsage = 2;
+using veneer::cli::kFailed;
 
-int report(const veneer::Error& error, bool json, int exit_code) {
-  if (json) {
-    nlohmann::ordered_json context = nlohmann::ordered_json::object();
-    for (const auto& [key, value] : error.context()) context[key] = value;
-    const nlohmann::ordered_json out = {
-        {"error", {{"code", veneer::to_string(error.code())}, {"message", error.text()}, {"context", std::move(context)}}}};
-    std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
-  } else {
-    std::fprintf(stderr, "error: %s\n", error.text().c_str());
-    for (const auto& [key, value] : error.context()) std::fprintf(stderr, "  %s: %s\n", key.c_str(), value.c_str());
-  }
-  return exit_code;
-}
+constexpr int kWrongUsage = 2;
 
 // What is wrong with the command line, and where to read on.
 veneer::Error usage_error(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> arguments) {
@@ -56,12 +43,9 @@ int run_chosen(std::span<const veneer::cli::Command> commands, bool json) {
     for (const veneer::cli::Command& command : commands) {
       if (command.app->parsed()) return command.run();
     }
-  } catch (const veneer::Error& error) {
-    return report(error, json, kFailed);
-  } catch (const std::bad_alloc&) {
-    return report(veneer::Error(veneer::ErrorCode::no_memory, "out of memory"), json, kFailed);
-  } catch (const std::exception& error) {
-    return report(veneer::Error(veneer::ErrorCode::internal, error.what()), json, kFailed);
+  } catch (const std::exception& exception) {
+    veneer::cli::report(veneer::cli::as_error(exception), json);
+    return kFailed;
   }
   return kWrongUsage;
 }
@@ -79,8 +63,8 @@ int with_output_written(int exit_code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   const std::string reason = errno == 0 ? "an earlier write failed" : std::strerror(errno);
-  const int failed = report(veneer::Error(veneer::ErrorCode::invalid, "standard output cannot be written", {{"reason", reason}}), false, kFailed);
-  return exit_code == 0 ? failed : exit_code;
+  veneer::cli::report(veneer::Error(veneer::ErrorCode::invalid, "standard output cannot be written", {{"reason", reason}}), false);
+  return exit_code == 0 ? kFailed : exit_code;
 }
 
 int run_program(int argc, char** argv) {
@@ -89,8 +73,9 @@ int run_program(int argc, char** argv) {
   app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(1);
   app.footer("example: veneer run workflows/txt2img.json --models models/demo");
-  const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app), veneer::cli::add_txt2img_command(app),
-                                           veneer::cli::add_nodes_command(app)};
+  const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app),    veneer::cli::add_txt2img_command(app),
+                                           veneer::cli::add_nodes_command(app),  veneer::cli::add_variants_command(app),
+                                           veneer::cli::add_memory_command(app), veneer::cli::add_verify_command(app)};
 
   const std::span<char* const> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) { return std::string_view(argument) == "--json"; });
@@ -99,7 +84,8 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return report(usage_error(app, error, arguments), json, kWrongUsage);
+    veneer::cli::report(usage_error(app, error, arguments), json);
+    return kWrongUsage;
   }
   return run_chosen(commands, json);
 }

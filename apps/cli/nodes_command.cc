@@ -5,6 +5,8 @@
 
 #include "command.h"
 #include "engine_flags.h"
+#include "error_report.h"
+#include "terminal_text.h"
 
 namespace veneer::cli {
 namespace {
@@ -62,7 +64,7 @@ void print_one(const NodeInfo& node) {
   std::printf("inputs:\n");
   for (const InputInfo& input : node.inputs) {
     const std::string optional = input.required ? "" : input.detail.empty() ? "optional" : "optional, ";
-    print_row(input.name, input.type, optional + input.detail);
+    print_row(input.name, input.type, optional + printable(input.detail));  // names of files are in it
   }
   if (!node.outputs.empty()) std::printf("outputs:\n");
   for (const auto& [name, type] : node.outputs) print_row(name, type, "");
@@ -74,7 +76,7 @@ int print_nodes(const NodesOptions& options) {
   if (options.flags.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
     for (const NodeInfo& node : nodes) out.push_back(to_json(node));
-    std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    print_json(out);
   } else if (!options.class_type.empty()) {
     print_one(nodes.front());
   } else {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "terminal_text.h"
+
 namespace veneer::cli {
 
 ProgressBar::ProgressBar(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()) {}
@@ -57,7 +59,8 @@ std::string progress_line(const ProgressEvent& event, double seconds, int width)
   } else {
     std::snprintf(numbers, sizeof numbers, "%d/%d  %.1f s", step, steps, seconds);
   }
-  return event.class_type + " (" + event.node + ") [" + bar + "] " + numbers;
+  constexpr size_t kMostOfAnId = 40;
+  return printable(event.class_type) + " (" + printable(event.node, kMostOfAnId) + ") [" + bar + "] " + numbers;
 }
 
 }  // namespace veneer::cli

@@ -1,9 +1,9 @@
-#include <cmath>
 #include <memory>
 
 #include "command.h"
 #include "engine_flags.h"
 #include "job_runner.h"
+#include "lora_argument.h"
 #include "value_checks.h"
 
 namespace veneer::cli {
@@ -15,24 +15,6 @@ struct Txt2ImgOptions {
   std::vector<std::string> loras;
 };
 
-// "NAME" or "NAME:STRENGTH". A colon that no number follows belongs to the name.
-std::pair<std::string, double> parse_lora(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return {text, 1.0};
-  const std::string number = text.substr(colon + 1);
-  size_t used = 0;
-  double strength = 0;
-  try {
-    strength = std::stod(number, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != number.size() || std::isnan(strength)) {
-    throw Error(ErrorCode::invalid, "--lora takes NAME or NAME:STRENGTH", {{"value", text}, {"example", "--lora style-night:0.8"}});
-  }
-  return {text.substr(0, colon), strength};
-}
-
 }  // namespace
 
 Command add_txt2img_command(CLI::App& app) {
@@ -42,9 +24,7 @@ Command add_txt2img_command(CLI::App& app) {
   sub->add_option("-m,--model", request.model, "checkpoint, a name in the model folder's checkpoints/")->required();
   sub->add_option("-p,--prompt", request.prompt, "what to draw; (word:1.2) weighs a word")->required();
   sub->add_option("-n,--negative,--negative-prompt", request.negative, "what to keep out");
-  sub->add_option("--lora", options->loras, "a LoRA of the model folder's loras/; may be given several times")
-      ->type_name("NAME:STRENGTH")
-      ->take_all();
+  add_lora_option(*sub, options->loras);
   sub->add_option("--steps", request.steps, "sampling steps")->check(CLI::Range(1, 10000))->capture_default_str();
   sub->add_option("--cfg,--cfg-scale", request.cfg, "guidance scale; 1 runs without the negative prompt")
       ->check(CLI::Range(0.0, 100.0))
@@ -67,7 +47,7 @@ Command add_txt2img_command(CLI::App& app) {
       "example: veneer txt2img -m shapes-sd-tiny.safetensors -p \"a yellow moon at night\" --lora style-outline:0.8 \\\n"
       "                        --cfg 5 -W 128 -H 128 --seed 1 --models models/demo");
   return {sub, [options] {
-            for (const std::string& text : options->loras) options->request.loras.push_back(parse_lora(text));
+            options->request.loras = parse_loras(options->loras);
             return run_job(options->flags, {}, [&](Engine& engine, const JobOptions& with) { return engine.text_to_image(options->request, with); });
           }};
 }

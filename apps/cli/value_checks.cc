@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "terminal_text.h"
+
 namespace veneer::cli {
 
 CLI::Validator seed_value() {
@@ -32,6 +34,18 @@ CLI::Validator not_nan() {
   return {[](std::string& text) -> std::string {
             double value = 0;
             return CLI::detail::lexical_cast(text, value) && !std::isnan(value) ? "" : "not a number: " + text;
+          },
+          ""};
+}
+
+CLI::Validator apply_mode() {
+  return {[](std::string& text) -> std::string {
+            if (text == "immediately") text = "materialised";
+            if (text == "at_runtime") text = "branch";
+            for (const char* known : {"auto", "materialised", "branch", "on-demand"}) {
+              if (text == known) return "";
+            }
+            return printable(text, kMostOfAValue) + " not in {auto,materialised,branch,on-demand}, nor immediately or at_runtime";
           },
           ""};
 }

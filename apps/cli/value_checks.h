@@ -15,4 +15,7 @@ CLI::Validator not_nan();
 
 CLI::Validator not_empty();
 
+// How adapters are applied, as the engine names it. For `transform`: the words of stable-diffusion.cpp become the engine's.
+CLI::Validator apply_mode();
+
 }  // namespace veneer::cli

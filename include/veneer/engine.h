@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@
 
 #include "veneer/error.h"
 #include "veneer/job.h"
+#include "veneer/memory.h"
+#include "veneer/variants.h"
+#include "veneer/verify.h"
 
 namespace veneer {
 
@@ -26,6 +30,19 @@ struct EngineOptions {
   // "auto": bf16 where the CPU computes it natively (AMX-BF16, AVX512-BF16), else f32. Or "f32" (the same bits on every run), or "bf16".
   std::string dtype = "auto";
   int threads = 0;  // 0: one per core that the process may use
+  // Bytes of ready-to-run weights that may stay in memory; what is over it is read, patched and packed again inside of each forward, with the same
+  // result. 0: most of the machine's memory. A running job may need one module more.
+  uint64_t memory_budget = 0;
+  bool no_resident_weights = false;  // a budget of nothing at all
+  // Bytes of a model's file that may be locked in memory (mlock) so that weights over the budget are read fast. 0: none.
+  uint64_t pinned_budget = 0;
+  // How adapters become part of a forward: "auto", "materialised" (patched weights are computed once and kept), "branch" (run beside the base's
+  // weights where they are low-rank products: switching costs nothing), "on-demand" (patched inside of each forward, in less memory).
+  std::string lora_apply_mode = "auto";
+  // "classic": a load plan when a model starts to run. "dynamic": modules come and go on demand, the next one is fetched meanwhile.
+  std::string residency = "classic";
+  // "standard": adapter formats as they are defined. "reference": with the known faults of the reference implementation (docs/patch-kinds.md).
+  std::string patch_compat = "standard";
   // The best instruction set to use, by name; empty: what the machine has. Unknown names are an error that lists the known ones.
   std::string max_isa = {};
 };
@@ -79,6 +96,22 @@ class Engine {
 
   // The same on a workflow built from the request.
   JobResult text_to_image(const TextToImage& request, const JobOptions& options = {});
+
+  // What is in memory now. May be called while a job runs.
+  MemoryAccount memory() const;
+
+  // What becomes of a checkpoint under adapters. Reads the files; computes no weight and runs no network. Throws Error: not_found for a name that no
+  // folder has (with the nearest), corrupt or unsupported for a file that is no checkpoint or adapter, invalid for a strength out of range and for an
+  // adapter of which no layer fits (with the file and both architectures). May be called while a job runs.
+  VariantReport describe(const VariantRequest& request) const;
+
+  // Compares a checkpoint as it is in memory with its file, tensor by tensor, every byte of both. The weights in memory are those that jobs of this
+  // engine run on. `between`, if given, is called after loading and before comparing: what it runs must not change a weight. Throws what loading
+  // does, and what `between` does.
+  VerifyReport verify(const std::string& model, const std::function<void()>& between = {}) const;
+
+  // Plans where the weights of a variant are to be, and makes them ready as a run would do. Throws what describe() does, and Error(no_memory).
+  LoadReport load(const VariantRequest& request) const;
 
   // The nodes that workflows may use, in alphabetical order of class.
   std::vector<NodeInfo> nodes() const;

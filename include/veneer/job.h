@@ -27,19 +27,6 @@ struct ProgressEvent {
   int steps = 0;
 };
 
-struct JobOptions {
-  // Values that replace a node's inputs before the run: ("3.steps", "30"). The value is read as JSON where it is JSON, else as text.
-  std::vector<std::pair<std::string, std::string>> set = {};
-  // Replaces every input named "seed" or "noise_seed" that is not linked.
-  std::optional<uint64_t> seed = {};
-  std::function<void(const ProgressEvent&)> on_progress = {};
-  // Asked some thirty times a second from a thread of its own while the job runs; true ends the job with Error(cancelled), within the block of the
-  // network that is being computed. No file is left half written.
-  std::function<bool()> cancelled = {};
-  // Whether JobResult::images carries the pixels of saved pictures too.
-  bool keep_pixels = false;
-};
-
 // A picture that a node saved.
 struct SavedImage {
   std::string node;      // id of the node that saved it
@@ -48,6 +35,22 @@ struct SavedImage {
   std::string subfolder;
   std::string type;  // "output" or "temp"
   Image pixels;      // empty unless keep_pixels
+};
+
+struct JobOptions {
+  // Values that replace a node's inputs before the run: ("3.steps", "30"). The value is read as JSON where it is JSON, else as text.
+  std::vector<std::pair<std::string, std::string>> set = {};
+  // Replaces every input named "seed" or "noise_seed" that is not linked.
+  std::optional<uint64_t> seed = {};
+  std::function<void(const ProgressEvent&)> on_progress = {};
+  // Called for each picture as soon as its file is there, so that it is known even if the job fails or is cancelled later. Its pixels are empty. From
+  // the thread that runs the job; must not throw.
+  std::function<void(const SavedImage&)> on_saved = {};
+  // Asked some thirty times a second from a thread of its own while the job runs; true ends the job with Error(cancelled), within the block of the
+  // network that is being computed. No file is left half written.
+  std::function<bool()> cancelled = {};
+  // Whether JobResult::images carries the pixels of saved pictures too.
+  bool keep_pixels = false;
 };
 
 struct JobResult {

@@ -10,13 +10,19 @@
 #include "compute/cpu.h"
 #include "engine/cancel_watch.h"
 #include "engine/job_observer.h"
+#include "engine/load_report.h"
+#include "engine/open_variant.h"
 #include "engine/output_folder.h"
+#include "engine/runtime_options.h"
 #include "engine/validation_error.h"
+#include "engine/variant_report.h"
+#include "engine/verify_checkpoint.h"
 #include "engine/workflow_input.h"
 #include "graph/executor.h"
 #include "graph/json_text.h"
 #include "graph/validation.h"
 #include "nodes/model_store.h"
+#include "nodes/model_tracking.h"
 #include "nodes/nodes.h"
 #include "nodes/services.h"
 
@@ -63,7 +69,7 @@ std::string detail_of(const graph::InputDef& input, const graph::Environment& en
   return detail;
 }
 
-NodeInfo describe(const graph::NodeDef& def, const graph::Environment& environment) {
+NodeInfo describe_node(const graph::NodeDef& def, const graph::Environment& environment) {
   NodeInfo info;
   info.class_type = def.class_type;
   info.display_name = def.display_name.empty() ? def.class_type : def.display_name;
@@ -83,23 +89,21 @@ struct Engine::Impl {
   explicit Impl(const EngineOptions& options)
       : dtype(compute_dtype(options.dtype)),
         folders(std::make_shared<nodes::ImageFolders>(image_folders(options))),
-        models(std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots_of(options)), residents, dtype)),
+        runtime(engine::make_runtime(options)),
+        models(std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots_of(options)), runtime, dtype)),
         registry(nodes::all_nodes()),
         executor(registry, environment) {
     environment.add(folders);
     environment.add(models);
+    environment.add(std::make_shared<graph::ValueTracking>(nodes::track_models(usage)));
     environment.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{dtype, *scratch}));
-  }
-
-  // The name of a LoRA as the folder has it: the extension may be left out.
-  std::string lora_name(const std::string& name) const {
-    return !models->folders().find("loras", name) && models->folders().find("loras", name + ".safetensors") ? name + ".safetensors" : name;
   }
 
   DType dtype;
   std::shared_ptr<compute::BlockCache> scratch = std::make_shared<compute::BlockCache>();
-  std::shared_ptr<residency::ResidentSet> residents = std::make_shared<residency::ResidentSet>();
   std::shared_ptr<nodes::ImageFolders> folders;
+  std::shared_ptr<const variant::Runtime> runtime;
+  std::shared_ptr<variant::ModelUsage> usage = std::make_shared<variant::ModelUsage>();
   std::shared_ptr<nodes::ModelStore> models;
   graph::NodeRegistry registry;
   graph::Environment environment;
@@ -132,24 +136,40 @@ JobResult Engine::run_workflow(std::string_view workflow, const JobOptions& opti
   engine::JobObserver observer(options, *impl_->folders);
   const engine::CancelWatch watch(options.cancelled, request.cancel);
   const graph::ExecutionResult run = impl_->executor.run(validation.prompt, request, observer);
-  impl_->residents->trim(residency::ResidentSet::kUnlimited);
+  impl_->runtime->residents->trim(residency::ResidentSet::kUnlimited);
   return observer.finish(run);
 }
 
+MemoryAccount Engine::memory() const { return engine::account_of(*impl_->runtime); }
+
 JobResult Engine::text_to_image(const TextToImage& request, const JobOptions& options) {
   TextToImage named = request;
-  for (auto& [name, strength] : named.loras) name = impl_->lora_name(name);
+  for (auto& [name, strength] : named.loras) name = engine::lora_name(impl_->models->folders(), name);
   return run_workflow(text_to_image_workflow(named), options);
+}
+
+VariantReport Engine::describe(const VariantRequest& request) const {
+  return engine::report_of(engine::open_variant(*impl_->models, request), request);
+}
+
+VerifyReport Engine::verify(const std::string& model, const std::function<void()>& between) const {
+  return engine::verify_checkpoint(*impl_->models, model, between);
+}
+
+LoadReport Engine::load(const VariantRequest& request) const {
+  LoadReport report = engine::load_variant(engine::open_variant(*impl_->models, request), request);
+  impl_->runtime->residents->trim(residency::ResidentSet::kUnlimited);
+  return report;
 }
 
 std::vector<NodeInfo> Engine::nodes() const {
   std::vector<NodeInfo> out;
-  for (const graph::NodeDef* def : impl_->registry.all()) out.push_back(describe(*def, impl_->environment));
+  for (const graph::NodeDef* def : impl_->registry.all()) out.push_back(describe_node(*def, impl_->environment));
   std::sort(out.begin(), out.end(), [](const NodeInfo& a, const NodeInfo& b) { return a.class_type < b.class_type; });
   return out;
 }
 
-NodeInfo Engine::node(const std::string& class_type) const { return describe(impl_->registry.at(class_type), impl_->environment); }
+NodeInfo Engine::node(const std::string& class_type) const { return describe_node(impl_->registry.at(class_type), impl_->environment); }
 
 std::vector<std::string> Engine::models(const std::string& kind) const { return impl_->models->folders().list(kind); }
 

@@ -19,6 +19,14 @@ SavedImage saved_image(const std::string& node, const graph::Json& record, const
   return image;
 }
 
+// The pictures in the record that a node made for the editor.
+std::vector<SavedImage> saved_images(const std::string& node, const graph::Json& ui, const nodes::ImageFolders& folders) {
+  std::vector<SavedImage> images;
+  if (!ui.is_object() || !ui.contains("images")) return images;
+  for (const graph::Json& record : ui.at("images")) images.push_back(saved_image(node, record, folders));
+  return images;
+}
+
 Image read_pixels(const std::string& path) {
   formats::ImageBytes file = formats::read_image(path);
   return {static_cast<int>(file.width), static_cast<int>(file.height), file.channels, std::move(file.pixels)};
@@ -52,6 +60,11 @@ void JobObserver::progress_text(const graph::NodeRef& node, const std::string& t
   result_.reports.push_back("node " + node.node_id + ": " + text);
 }
 
+void JobObserver::executed(const graph::NodeRef& node, const graph::Json& ui, bool /*cached*/) {
+  if (!options_.on_saved) return;
+  for (const SavedImage& image : saved_images(node.node_id, ui, folders_)) options_.on_saved(image);
+}
+
 void JobObserver::node_finished(const graph::NodeRef& node, bool cached) {
   ++(cached ? result_.nodes_cached : result_.nodes_run);
   tell(cached ? ProgressEvent::Kind::node_cached : ProgressEvent::Kind::node_finished, node);
@@ -63,10 +76,9 @@ JobResult JobObserver::finish(const graph::ExecutionResult& run) {
   graph::Json outputs = graph::Json::object();
   for (const graph::UiRecord& record : run.records) {
     outputs[record.node_id] = record.ui;
-    if (!record.ui.is_object() || !record.ui.contains("images")) continue;
-    for (const graph::Json& image : record.ui.at("images")) {
-      result_.images.push_back(saved_image(record.node_id, image, folders_));
-      if (options_.keep_pixels) result_.images.back().pixels = read_pixels(result_.images.back().path);
+    for (SavedImage& image : saved_images(record.node_id, record.ui, folders_)) {
+      if (options_.keep_pixels) image.pixels = read_pixels(image.path);
+      result_.images.push_back(std::move(image));
     }
   }
   result_.outputs_json = graph::dump_json(outputs);

@@ -18,6 +18,7 @@ class JobObserver final : public graph::ExecutionObserver {
   void executing(const graph::NodeRef& node) override;
   void progress(const graph::NodeRef& node, const graph::Progress& progress) override;
   void progress_text(const graph::NodeRef& node, const std::string& text) override;
+  void executed(const graph::NodeRef& node, const graph::Json& ui, bool cached) override;
   void node_finished(const graph::NodeRef& node, bool cached) override;
 
   // The result of the run. Throws the Error that ended it, with node and class.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "veneer/error.h"
 
 namespace veneer::engine {
@@ -49,6 +51,25 @@ TEST(JobObserver, KnowsExhaustedMemoryAndCycles) {
   EXPECT_EQ(error_of(event).code(), ErrorCode::no_memory);
   event.exception_type = "graph.DependencyCycleError";
   EXPECT_EQ(error_of(event).code(), ErrorCode::invalid);
+}
+
+TEST(JobObserver, TellsOfEachPictureAtOnce) {
+  std::vector<SavedImage> told;
+  JobOptions options;
+  options.on_saved = [&](const SavedImage& image) { told.push_back(image); };
+  const nodes::ImageFolders folders{"in", "out", "passing"};
+  JobObserver observer(options, folders);
+  graph::NodeRef node;
+  node.node_id = "7";
+  observer.executed(node, graph::Json::parse(R"({"images": [{"filename": "a.png", "subfolder": "x", "type": "output"},
+    {"filename": "b.png", "subfolder": "", "type": "temp"}]})"),
+                    false);
+  observer.executed(node, graph::Json::parse(R"({"text": ["no picture"]})"), false);
+  observer.executed(node, graph::Json(), true);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].node, "7");
+  EXPECT_EQ(told[0].path, "out/x/a.png");
+  EXPECT_EQ(told[1].path, "passing/b.png");
 }
 
 TEST(JobObserver, AnInterruptedRunIsCancelled) {

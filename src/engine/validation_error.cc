@@ -113,8 +113,7 @@ std::optional<BrokenLink> broken_link(const graph::PromptNode& node, const graph
     if (source_def == nullptr) continue;
     const auto count = static_cast<int64_t>(source_def->outputs.size());
     const std::optional<graph::Link> edge = graph::as_link(*link);
-    // As in the reference, a negative number counts from the end.
-    if (edge && edge->slot < count && edge->slot >= -count) continue;
+    if (edge && edge->slot >= 0 && edge->slot < count) continue;
     return BrokenLink{"a link leads to an output that does not exist", input.name, *link, outputs_of(*source_def)};
   }
   return std::nullopt;
@@ -158,7 +157,7 @@ Error validation_error(const graph::Validation& validation, const graph::NodeReg
     const graph::PromptNode* prompt_node = validation.prompt.find(id);
     const graph::NodeDef* def = registry.find(class_type);
     const size_t faults = count_faults(validation.node_errors);
-    const auto counted = [&](Error error) { return faults > 1 ? error.with("further faults", std::to_string(faults - 1)) : error; };
+    const auto counted = [&](const Error& error) { return faults > 1 ? error.with("further faults", std::to_string(faults - 1)) : error; };
     if (fault.at("type") == "exception_during_inner_validation" || fault.at("type") == "exception_during_validation") {
       const bool known = prompt_node != nullptr && def != nullptr;
       return counted(exception_error(std::move(context), fault, known ? broken_link(*prompt_node, *def, validation.prompt, registry) : std::nullopt));
