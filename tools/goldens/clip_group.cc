@@ -88,7 +88,7 @@ Runner make_clip_runner(const Group& group) {
   const auto tokenizer = std::make_shared<models::PromptTokenizer>(models::sd1_clip_l(), models::BpeVocabulary::clip());
   const models::EmbeddingSource embeddings = golden_embeddings(group);
   return [clip, variant, tokenizer, embeddings](Case& golden) {
-    const auto view = variant->patch_model();
+    const auto view = variant->open_view();
     compute::Context context;
     if (golden.has_input("ids")) return run_layers(golden, *clip.network, *view, context);
 

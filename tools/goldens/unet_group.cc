@@ -123,7 +123,7 @@ Runner make_unet_runner(const Group& group) {
     };
     const Tensor timesteps = golden.input("timesteps");
     compute::Context context;
-    const auto view = variant.patch_model();
+    const auto view = variant.open_view();
     const Tensor eps = unet.network->forward(*view, context, golden.input("x"), timesteps.floats(), golden.input("context"), extras);
     golden.check("eps", eps);
   };

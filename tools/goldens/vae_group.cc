@@ -83,7 +83,7 @@ Runner make_vae_runner(const Group& group) {
   const auto subject = std::make_shared<Subject>(Subject{vae, f32_variant(vae.base)});
   return [subject](Case& golden) {
     compute::Context context;
-    const auto view = subject->variant.patch_model();
+    const auto view = subject->variant.open_view();
     if (golden.has_input("moments")) {
       run_sampled(golden);
     } else if (golden.params().contains("tile_x")) {
