@@ -138,7 +138,7 @@ class CommandLine(unittest.TestCase):
     # Help.
 
     def test_help_has_an_example_everywhere(self):
-        for command in ((), ("run",), ("txt2img",), ("nodes",)):
+        for command in ((), ("run",), ("txt2img",), ("nodes",), ("variants",), ("memory",), ("verify",)):
             text = self.veneer(*command, "--help", code=0).stdout
             self.assertIn("example: veneer", text)
             self.assertIn("--help", text)
@@ -168,7 +168,7 @@ class CommandLine(unittest.TestCase):
         for arguments, message in (((), "a command is missing"), (("bogus",), "no such command")):
             run = self.veneer(*arguments, code=2)
             self.assertIn(message, run.stderr)
-            self.assertIn("commands: run, txt2img, nodes", run.stderr)
+            self.assertIn("commands: run, txt2img, nodes, variants, memory, verify", run.stderr)
             self.assertIn("veneer --help", run.stderr)
 
     def test_a_wrong_flag_points_at_the_commands_help(self):
@@ -299,10 +299,11 @@ class CommandLine(unittest.TestCase):
         self.refused(workflow, says=["node: 6"])
         workflow["6"]["inputs"]["vae"] = ["77", 0]
         self.refused(workflow, says=["a link leads to a node that does not exist", "node: 6", "class: VAEDecode", "input: vae", '"77"'])
-        workflow["6"]["inputs"]["vae"] = ["1", 3]
-        error = self.refused(workflow, says=["a link leads to an output that does not exist", "node: 6", "class: VAEDecode", "input: vae"])
-        self.assertEqual(json.loads(error["context"]["link"]), ["1", 3])
-        self.assertEqual(error["context"]["outputs"], "0 MODEL, 1 CLIP, 2 VAE")
+        for slot in (3, -1):
+            workflow["6"]["inputs"]["vae"] = ["1", slot]
+            error = self.refused(workflow, says=["a link leads to an output that does not exist", "node: 6", "class: VAEDecode", "input: vae"])
+            self.assertEqual(json.loads(error["context"]["link"]), ["1", slot])
+            self.assertEqual(error["context"]["outputs"], "0 MODEL, 1 CLIP, 2 VAE")
         workflow = small_workflow()
         workflow["7"]["inputs"]["images"] = ["6", 1]
         self.refused(workflow, says=["a link leads to an output that does not exist", "node: 7", "class: SaveImage", "input: images"])
@@ -330,6 +331,69 @@ class CommandLine(unittest.TestCase):
         self.assertIn("--lora takes NAME or NAME:STRENGTH", self.veneer(*arguments, "--lora", "style-night:strong", code=1).stderr)
         run = self.veneer(*arguments, "--lora", "style-nigth", code=1)
         self.assertIn("nearest: style-night.safetensors", run.stderr)
+
+    # A job that fails half way.
+
+    def half_a_job(self):
+        """Saves one picture; the other one would be of width 0, which comes over a link."""
+        black = {"width": 8, "height": 8, "batch_size": 1, "color": 0}
+        return {"1": {"class_type": "EmptyImage", "inputs": black}, "2": {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "first"}},
+                "3": {"class_type": "PrimitiveInt", "inputs": {"value": 0}},
+                "4": {"class_type": "EmptyImage", "inputs": {**black, "width": ["3", 0]}},
+                "5": {"class_type": "SaveImage", "inputs": {"images": ["4", 0], "filename_prefix": "second"}}}
+
+    def test_what_was_saved_before_an_error_is_listed_with_it(self):
+        run = self.run_workflow(self.half_a_job(), code=1)
+        self.assertEqual(run.stdout, f"{self.output / 'first_00001_.png'}\n")
+        for part in ("error: the value is outside of the input's range", "node: 4", "class: EmptyImage", "input: width", "value: 0", "allowed: INT from 1 to 16384"):
+            self.assertIn(part, run.stderr)
+        result = json.loads(self.run_workflow(self.half_a_job(), "--json", code=1).stdout)
+        self.assertEqual(result["error"]["context"]["node"], "4")
+        self.assertEqual([(image["node"], image["path"]) for image in result["images"]], [("2", str(self.output / "first_00002_.png"))])
+        self.assertTrue((self.output / "first_00002_.png").is_file())
+
+    # What others wrote and the terminal shows.
+
+    def test_control_characters_are_shown_as_escapes(self):
+        workflow = small_workflow()
+        workflow["5"]["class_type"] = "KS\x1b[31m\a\nampler\x7f\u009b2J\u20ac\ud83d\ude00"
+        run = self.run_workflow(json.dumps(workflow), code=1)
+        self.assertIn("  class: KS\\x1b[31m\\x07\\nampler\\x7f\\u009b2J\u20ac\U0001f600\n", run.stderr)
+        self.assertEqual([c for c in run.stderr if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160)], [])
+        as_json = self.run_workflow(json.dumps(workflow), "--json", code=1).stdout
+        self.assertEqual(json.loads(as_json)["error"]["context"]["class"], workflow["5"]["class_type"].encode("utf-16", "surrogatepass").decode("utf-16"))
+
+    def test_bytes_that_are_no_text_are_shown_as_escapes(self):
+        run = subprocess.run([PROGRAM, "run", b"a\x9b\xc3(\xed\xa0\x80.json"], cwd=self.folder, capture_output=True, timeout=TIMEOUT)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(b"  file: a\\x9b\\xc3(\\xed\\xa0\\x80.json\n", run.stderr)
+
+    def test_long_values_are_cut_between_characters_but_not_as_json(self):
+        value = "x" + "\u00e9" * 600
+        run = self.run_workflow(small_workflow(), "--set", f"5.sampler_name={value}", code=1)
+        self.assertIn("  value: x" + "\u00e9" * 499 + "... (1201 bytes)\n", run.stderr)
+        error = json.loads(self.run_workflow(small_workflow(), "--set", f"5.sampler_name={value}", "--json", code=1).stdout)["error"]
+        self.assertEqual(error["context"]["value"], value)
+
+    def test_progress_escapes_and_cuts_ids(self):
+        workflow = small_workflow()
+        sampler = "5\x1b[2J" + "9" * 100
+        workflow[sampler] = workflow.pop("5")
+        workflow["6"]["inputs"]["samples"] = [sampler, 0]
+        line = self.run_workflow(workflow, code=0).stderr.splitlines()[0]
+        self.assertRegex(line, r"^KSampler \(5\\x1b\[2J9{35}\.\.\. \(105 bytes\)\) \[#+\] 2/2  [0-9.]+ s$")
+
+    def test_paths_are_raw_for_a_script_and_escaped_on_a_terminal(self):
+        output = self.folder / "out\x1b[31m"
+        workflow = self.workflow({key: node for key, node in self.half_a_job().items() if key in "12"})
+        arguments = [PROGRAM, "run", str(workflow), "--models", str(SOURCE / "models/demo"), "--output", str(output)]
+        raw = subprocess.run(arguments, cwd=self.folder, capture_output=True, text=True, timeout=TIMEOUT, check=True)
+        self.assertEqual(raw.stdout, f"{output / 'first_00001_.png'}\n")
+        terminal, other_end = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        subprocess.run(arguments, cwd=self.folder, stdout=other_end, stderr=subprocess.DEVNULL, timeout=TIMEOUT, check=True)
+        os.close(other_end)
+        self.assertEqual(os.read(terminal, 4096).decode().strip(), str(output / "first_00002_.png").replace("\x1b", "\\x1b"))
 
     def interrupt(self, number):
         workflow = small_workflow()

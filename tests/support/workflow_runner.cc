@@ -49,8 +49,8 @@ WorkflowRunner::WorkflowRunner(const std::filesystem::path& models, nodes::Image
   const std::vector<std::filesystem::path> roots = {models};
   environment_.add(folders_);
   environment_.add(captured_);
-  environment_.add(
-      std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots), std::make_shared<residency::ResidentSet>(), dtype));
+  const auto runtime = std::make_shared<const variant::Runtime>(variant::Runtime{.residents = std::make_shared<residency::ResidentSet>()});
+  environment_.add(std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots), runtime, dtype));
   environment_.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{dtype, *scratch_}));
 }
 
