@@ -18,8 +18,8 @@ class CountingView final : public variant::ModelView {
 
   const variant::BaseModel& base() const override { return inner_.base(); }
   DType compute_dtype() const override { return inner_.compute_dtype(); }
-  const variant::NormWeights& norm(variant::ModuleId module) override { return inner_.norm(module); }
-  const Tensor& embedding(variant::ModuleId module) override { return inner_.embedding(module); }
+  variant::NormWeights norm(variant::ModuleId module) override { return inner_.norm(module); }
+  Tensor embedding(variant::ModuleId module) override { return inner_.embedding(module); }
   const variant::TransformerOptions& transformer_options() const override { return inner_.transformer_options(); }
 
   Tensor linear(compute::Context& context, variant::ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) override {

@@ -1,27 +1,32 @@
 // veneer-bench: first what the machine can do, then whole networks as fractions of it, then the ops with Google Benchmark's own options
-// (--benchmark_filter=REGEX, ...). --machine_only and --networks_only stop before the single ops.
+// (--benchmark_filter=REGEX, ...). --machine_only and --networks_only stop before the single ops; --variants_only [LATENT]
+// leaves out the networks.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 
 #include "base/parallel.h"
 #include "bench/machine_rates.h"
 #include "bench/unet_evaluation.h"
+#include "bench/variant_figures.h"
 #include "compute/cpu.h"
 
 namespace {
 
 struct Rates {
   double f32 = 0, bf16 = 0;  // of a large matmul, GFLOP/s; 0 where the CPU cannot
+  double copy = 0;           // GB/s
 };
 
 Rates print_machine() {
   using veneer::DType;
   Rates rates;
   std::printf("threads %d, kernels %s\n", veneer::num_threads(), std::string(veneer::compute::kernel_isa()).c_str());
-  std::printf("copy, 256 MiB in huge pages       %8.1f GB/s\n", veneer::bench::copy_bandwidth());
+  rates.copy = veneer::bench::copy_bandwidth();
+  std::printf("copy, 256 MiB in huge pages       %8.1f GB/s\n", rates.copy);
   rates.f32 = veneer::bench::matmul_rate(DType::f32);
   std::printf("matmul 4096^3 f32                 %8.1f GFLOP/s\n", rates.f32);
   std::printf("convolution 3x3 320@64 f32        %8.1f GFLOP/s\n", veneer::bench::convolution_rate(DType::f32));
@@ -36,10 +41,11 @@ Rates print_machine() {
 void print_unet(veneer::DType dtype, double matmul_rate, int64_t latent) {
   const veneer::bench::UnetFigures figures = veneer::bench::measure_unet(dtype, 2, latent, 3);
   const double rate = figures.gflop / figures.seconds;
+  const auto pixels = static_cast<long long>(latent) * 8;
   std::printf(
       "UNet %lldx%lld %-4s  %6.2f s, %5.0f GFLOP, %7.1f GFLOP/s, %.2f of the matmul rate; first call %.1f s, weights %.2f GB, activations %.2f GB\n",
-      static_cast<long long>(latent * 8), static_cast<long long>(latent * 8), std::string(veneer::to_string(dtype)).c_str(), figures.seconds,
-      figures.gflop, rate, rate / matmul_rate, figures.first_seconds, figures.packed_bytes / 1e9, figures.peak_activation_bytes / 1e9);
+      pixels, pixels, std::string(veneer::to_string(dtype)).c_str(), figures.seconds, figures.gflop, rate, rate / matmul_rate, figures.first_seconds,
+      figures.packed_bytes / 1e9, figures.peak_activation_bytes / 1e9);
   std::fflush(stdout);
 }
 
@@ -56,8 +62,11 @@ int main(int argc, char** argv) {
   try {
     const Rates rates = print_machine();
     if (argc > 1 && std::strcmp(argv[1], "--machine_only") == 0) return 0;
-    print_networks(rates);
+    const bool variants_only = argc > 1 && std::strcmp(argv[1], "--variants_only") == 0;
+    if (!variants_only) print_networks(rates);
     if (argc > 1 && std::strcmp(argv[1], "--networks_only") == 0) return 0;
+    veneer::bench::print_variant_figures(veneer::DType::f32, rates.copy, variants_only && argc > 2 ? std::atoi(argv[2]) : 64);
+    if (variants_only) return 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

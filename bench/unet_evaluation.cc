@@ -36,7 +36,7 @@ UnetFigures measure_unet(DType dtype, int64_t batch, int64_t latent, int rounds)
   const auto base = variant::BaseModel::create("sd1", network->architecture().table, models::random_weights(network->architecture(), DType::f16, 1),
                                                "random weights");
   auto residents = std::make_shared<residency::ResidentSet>();
-  const auto view = variant::ModelPatcher(base, residents, dtype).patch_model();
+  const auto view = variant::ModelPatcher(base, residents, dtype).open_view();
   CountingView counting(*view, kTextTokens);
   compute::BlockCache scratch;
   compute::Context context{scratch, dtype};

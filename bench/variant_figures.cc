@@ -1,0 +1,300 @@
+#include "bench/variant_figures.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compute/block_cache.h"
+#include "models/family/checkpoint.h"
+#include "models/family/random_model.h"
+#include "patch/kinds/file_kinds.h"
+#include "tensor/convert.h"
+#include "variant/model_patcher.h"
+
+namespace veneer::bench {
+namespace {
+
+using variant::LoraApplyMode;
+using variant::ModelPatcher;
+
+using Patches = std::map<std::string, patch::PatchValuePtr, std::less<>>;
+
+constexpr int64_t kRank = 16;
+constexpr size_t kPatchedKeys = 264;    // of an adapter for clones
+constexpr size_t kAttentionKeys = 192;  // attention, feed-forward, and the projections around them
+constexpr int64_t kTextTokens = 77;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+size_t heap_bytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+Tensor noise(const Shape& shape, DType dtype, uint32_t seed, float size) {
+  Tensor out = Tensor::empty(shape, DType::f32);
+  uint32_t state = seed * 2654435761U + 1;
+  for (float& value : out.mutable_floats()) {
+    state = state * 1664525U + 1013904223U;
+    value = (static_cast<float>(state >> 8U) / 8388608.0F - 1.0F) * size;
+  }
+  return to_dtype(out, dtype);
+}
+
+// The keys of all attention and feed-forward layers, filled up with others to `count`.
+std::vector<std::string> adapter_keys(const variant::BaseModel& base, size_t count) {
+  std::vector<std::string> inner, other;
+  for (const variant::ModuleDef& module : base.modules()) {
+    if (module.kind != variant::ModuleKind::linear && module.kind != variant::ModuleKind::conv2d) continue;
+    const bool transformer = module.name.find("transformer_blocks") != std::string::npos || module.name.find("proj_") != std::string::npos;
+    (transformer ? inner : other).push_back(module.name + ".weight");
+  }
+  inner.insert(inner.end(), other.begin(), other.end());
+  inner.resize(std::min(inner.size(), count));
+  return inner;
+}
+
+Patches make_adapter(const variant::BaseModel& base, const std::vector<std::string>& keys, uint32_t seed) {
+  Patches out;
+  for (const std::string& key : keys) {
+    const Shape& shape = base.weight(key).shape();
+    Shape down{kRank, shape[1]}, up{shape[0], kRank};
+    if (shape.rank() == 4) {
+      down = Shape{kRank, shape[1], shape[2], shape[3]};
+      up = Shape{shape[0], kRank, 1, 1};
+    }
+    const patch::AdapterTensors file{{"l.lora_up.weight", noise(up, DType::f16, ++seed, 0.02F)},
+                                     {"l.lora_down.weight", noise(down, DType::f16, ++seed, 0.02F)}};
+    std::set<std::string, std::less<>> used;
+    patch::LayerTensors layer(file, "l", patch::PatchCompat::standard, used);
+    out[key] = patch::parse_lora(layer);
+  }
+  return out;
+}
+
+size_t bytes_of(const Patches& patches) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : patches) bytes += value->size_bytes();
+  return bytes;
+}
+
+// A network with its base, and what runs it.
+class Stage {
+ public:
+  Stage(DType dtype, int64_t latent) : dtype_(dtype), network_(models::sd15_unet_config()) {
+    base_ = variant::BaseModel::create("sd1", network_.architecture().table, models::random_weights(network_.architecture(), DType::f16, 1),
+                                       "random weights");
+    set_latent(latent);
+  }
+
+  void set_latent(int64_t latent) {
+    x_ = noise({2, network_.config().in_channels, latent, latent}, DType::f32, 7, 1.0F);
+    text_ = noise({2, kTextTokens, network_.config().context_dim}, DType::f32, 8, 1.0F);
+  }
+
+  std::shared_ptr<const variant::Runtime> runtime(LoraApplyMode mode, std::shared_ptr<residency::ResidentSet> residents,
+                                                  variant::ResidencyMode residency = variant::ResidencyMode::classic) const {
+    variant::Runtime out;
+    out.residents = std::move(residents);
+    out.apply_mode = mode;
+    out.residency = residency;
+    return std::make_shared<const variant::Runtime>(std::move(out));
+  }
+  ModelPatcher patcher(std::shared_ptr<const variant::Runtime> with) const { return {base_, std::move(with), dtype_}; }
+  Patches adapter(uint32_t seed, size_t keys = kAttentionKeys) const { return make_adapter(*base_, adapter_keys(*base_, keys), seed); }
+
+  // Seconds of one evaluation.
+  double step(variant::ModelView& view) {
+    const std::vector<float> timesteps(2, 500.0F);
+    const double start = now();
+    network_.forward(view, context_, x_, timesteps, text_);
+    return now() - start;
+  }
+  double best_step(variant::ModelView& view, int rounds) {
+    double best = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < rounds; ++round) best = std::min(best, step(view));
+    return best;
+  }
+
+  const variant::BaseModel& base() const { return *base_; }
+
+ private:
+  DType dtype_;
+  models::Unet network_;
+  std::shared_ptr<const variant::BaseModel> base_;
+  compute::BlockCache scratch_;
+  compute::Context context_{scratch_, dtype_};
+  Tensor x_, text_;
+};
+
+void print_clones(const ModelPatcher& variant) {
+  constexpr size_t kClones = 10'000;
+  std::vector<ModelPatcher> alive;
+  alive.reserve(kClones);
+  const size_t before = heap_bytes();
+  std::vector<double> seconds;
+  for (size_t i = 0; i < 10; ++i) {
+    const double start = now();
+    for (size_t j = 0; j < kClones / 10; ++j) alive.push_back(variant.clone());
+    seconds.push_back((now() - start) / (kClones / 10.0));
+  }
+  const double bytes = static_cast<double>(heap_bytes() - before) / kClones + sizeof(ModelPatcher);
+  std::printf("clone, %zu patched keys           %8.3f us, %.0f bytes; with 10,000 alive %.3f us (targets: 2 us, 1024 bytes)\n",
+              variant.patches().size(), seconds.front() * 1e6, bytes, seconds.back() * 1e6);
+}
+
+void print_add_patches(const ModelPatcher& base, const Patches& adapter) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 20; ++round) {
+    ModelPatcher variant = base.clone();
+    const double start = now();
+    variant.add_patches(adapter, 0.8);
+    best = std::min(best, now() - start);
+  }
+  std::printf("add_patches, %zu keys             %8.3f ms (target: 0.3 ms)\n", adapter.size(), best * 1e3);
+}
+
+struct Switch {
+  double seconds = 0;  // beyond a step of the same variant
+  size_t built = 0;    // bytes of ready-to-run weights made
+};
+
+// From the request to the end of the first step, less the time of a step that needs nothing.
+Switch measure_switch(Stage& stage, const ModelPatcher& to, const residency::ResidentSet& residents) {
+  Switch out;
+  const size_t built = residents.built_bytes();
+  const double start = now();
+  const auto view = to.open_view();
+  stage.step(*view);
+  const double first = now() - start;
+  out.built = residents.built_bytes() - built;
+  out.seconds = first - stage.best_step(*view, 3);
+  return out;
+}
+
+size_t patched_bytes(const variant::BaseModel& base, const Patches& adapter) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : adapter) bytes += base.weight(key).size_bytes();
+  return bytes;
+}
+
+void print_switches(Stage& stage, LoraApplyMode mode, const Patches& a, const Patches& b, double copy_rate) {
+  auto residents = std::make_shared<residency::ResidentSet>();
+  const ModelPatcher base = stage.patcher(stage.runtime(mode, residents));
+  ModelPatcher with_a = base.clone(), with_b = base.clone();
+  with_a.add_patches(a, 0.8);
+  with_b.add_patches(b, 0.8);
+  measure_switch(stage, base, *residents);
+  const Switch first_a = measure_switch(stage, with_a, *residents);
+  const Switch first_b = measure_switch(stage, with_b, *residents);
+  const Switch back = measure_switch(stage, base, *residents);
+  const Switch again = measure_switch(stage, with_a, *residents);
+  std::printf("switch, %-12s base->A %7.1f ms (%.0f MB made), A->B %7.1f ms (%.0f MB), B->base %5.1f ms, base->A again %5.1f ms (%.0f MB)\n",
+              std::string(to_string(mode)).c_str(), first_a.seconds * 1e3, static_cast<double>(first_a.built) / 1e6, first_b.seconds * 1e3,
+              static_cast<double>(first_b.built) / 1e6, back.seconds * 1e3, again.seconds * 1e3, static_cast<double>(again.built) / 1e6);
+  if (mode != LoraApplyMode::materialised) return;
+  const double moved = static_cast<double>(patched_bytes(stage.base(), b) + first_b.built);
+  const double rate = moved / first_b.seconds / 1e9;
+  std::printf("materialised switch               %8.2f GB/s (base read + packed written), %.2f of the copy rate (target: 0.33)\n", rate,
+              rate / copy_rate);
+}
+
+void print_registered(const Stage& stage) {
+  auto residents = std::make_shared<residency::ResidentSet>();
+  const ModelPatcher base = stage.patcher(stage.runtime(LoraApplyMode::branch, residents));
+  for (const uint32_t count : {1U, 12U, 100U}) {
+    const size_t before = heap_bytes();
+    std::vector<ModelPatcher> variants;
+    size_t adapters = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Patches adapter = stage.adapter(1000 * (i + 1));
+      adapters += bytes_of(adapter);
+      variants.push_back(base.clone());
+      variants.back().add_patches(adapter, 1.0);
+    }
+    const double grown = static_cast<double>(heap_bytes() - before);
+    std::printf("%3u registered variants           %8.1f MB for %.1f MB of adapters: %.3f (target: 1.10)\n", count, grown / 1e6,
+                static_cast<double>(adapters) / 1e6, grown / static_cast<double>(adapters));
+  }
+}
+
+void print_branches(Stage& stage) {
+  auto residents = std::make_shared<residency::ResidentSet>();
+  const ModelPatcher base = stage.patcher(stage.runtime(LoraApplyMode::branch, residents));
+  std::vector<std::unique_ptr<variant::ModelView>> views;
+  const std::vector<uint32_t> counts{0, 1, 4};
+  for (const uint32_t count : counts) {
+    ModelPatcher variant = base.clone();
+    for (uint32_t i = 0; i < count; ++i) variant.add_patches(stage.adapter(5000 * (i + 1)), 0.5);
+    views.push_back(variant.open_view());
+    stage.step(*views.back());
+  }
+  // In turn, so that a slow moment of the machine meets all of them.
+  std::vector<double> best(counts.size(), std::numeric_limits<double>::infinity());
+  for (int round = 0; round < 4; ++round) {
+    for (size_t i = 0; i < counts.size(); ++i) best[i] = std::min(best[i], stage.step(*views[i]));
+  }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    std::printf("step with %u side branches         %8.3f s, %.3f of a step without%s\n", counts[i], best[i], best[i] / best[0],
+                counts[i] == 1 ? " (target: 1.08)" : "");
+  }
+}
+
+void print_budgets(Stage& stage, const Patches& adapter) {
+  auto unlimited = std::make_shared<residency::ResidentSet>();
+  double whole = 0;
+  size_t packed = 0;
+  for (const auto mode : {variant::ResidencyMode::classic, variant::ResidencyMode::dynamic}) {
+    for (const int percent : {100, 50, 25}) {
+      auto residents = percent == 100 ? unlimited : std::make_shared<residency::ResidentSet>(packed / 100 * static_cast<size_t>(percent));
+      ModelPatcher variant = stage.patcher(stage.runtime(LoraApplyMode::materialised, residents, mode));
+      variant.add_patches(adapter, 0.8);
+      const auto view = variant.open_view();
+      stage.step(*view);
+      const double seconds = stage.best_step(*view, 2);
+      if (percent == 100 && packed == 0) {
+        whole = seconds;
+        packed = residents->size_bytes();
+      }
+      std::printf("step at %3d %% of the weights, %-8s %7.3f s, %.2f of a step with all%s; peak %.2f GB of %.2f\n", percent,
+                  std::string(to_string(mode)).c_str(), seconds, seconds / whole, percent == 50 ? " (target: 1.6)" : "",
+                  static_cast<double>(residents->peak_bytes()) / 1e9, static_cast<double>(packed) / 1e9);
+      std::fflush(stdout);
+    }
+  }
+}
+
+}  // namespace
+
+void print_variant_figures(DType dtype, double copy_rate, int64_t latent) {
+  std::printf("variants of a UNet of SD 1.5's size, %s, batch 2, %lldx%lld\n", std::string(to_string(dtype)).c_str(),
+              static_cast<long long>(latent) * 8, static_cast<long long>(latent) * 8);
+  // Switches are told by the difference of two steps: small ones show it best.
+  constexpr int64_t kSmallLatent = 8;
+  Stage stage(dtype, kSmallLatent);
+  const Patches a = stage.adapter(100), b = stage.adapter(200);
+  const ModelPatcher base = stage.patcher(stage.runtime(LoraApplyMode::branch, std::make_shared<residency::ResidentSet>()));
+  ModelPatcher variant = base.clone();
+  const Patches wide = stage.adapter(300, kPatchedKeys);
+  variant.add_patches(wide, 0.8);
+  print_clones(variant);
+  print_add_patches(base, wide);
+  std::fflush(stdout);
+  for (const LoraApplyMode mode : {LoraApplyMode::branch, LoraApplyMode::materialised, LoraApplyMode::on_demand}) {
+    print_switches(stage, mode, a, b, copy_rate);
+    std::fflush(stdout);
+  }
+  print_registered(stage);
+  stage.set_latent(latent);
+  print_branches(stage);
+  print_budgets(stage, a);
+}
+
+}  // namespace veneer::bench
