@@ -62,4 +62,14 @@ double copy_bandwidth(int rounds) {
   return 2e-9 * static_cast<double>(kBytes) / seconds;
 }
 
+double first_touch_rate() {
+  constexpr size_t kBytes = size_t{1} << 30;
+  // Not from a cache: memory that the process has not had before.
+  compute::BlockCache cache;
+  const auto block = cache.allocate(kBytes);
+  const auto start = std::chrono::steady_clock::now();
+  parallel_for(kBytes, size_t{1} << 21, [&](size_t begin, size_t end) { std::memset(block.get() + begin, 0, end - begin); });
+  return 1e-9 * static_cast<double>(kBytes) / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace veneer::bench

@@ -14,5 +14,7 @@ double matmul_rate(DType dtype, int size = 4096, int rounds = 3);
 double convolution_rate(DType dtype, int rounds = 5);
 // Bytes read plus bytes written per second, in GB/s, of a copy of 256 MiB.
 double copy_bandwidth(int rounds = 5);
+// GB/s at which 1 GiB that the process has not had before is written for the first time, in huge pages where the system grants them.
+double first_touch_rate();
 
 }  // namespace veneer::bench

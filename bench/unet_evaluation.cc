@@ -39,7 +39,7 @@ UnetFigures measure_unet(DType dtype, int64_t batch, int64_t latent, int rounds)
   const auto view = variant::ModelPatcher(base, residents, dtype).open_view();
   CountingView counting(*view, kTextTokens);
   compute::BlockCache scratch;
-  compute::Context context{scratch, dtype};
+  compute::Context context{.scratch = scratch, .dtype = dtype};
 
   const Tensor x = pattern({batch, config.in_channels, latent, latent});
   const Tensor text = pattern({batch, kTextTokens, config.context_dim});

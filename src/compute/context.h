@@ -8,6 +8,9 @@
 namespace veneer::compute {
 
 class AttentionPlans;
+class OperationCache;
+// What matmuls and convolutions compiled for the shapes met so far, for Context::operations.
+std::shared_ptr<OperationCache> make_operation_cache();
 
 // One per execution (a sampling run, an encode, ...), used by one thread at a time; ops themselves run on parallel_for's team.
 struct Context {
@@ -18,6 +21,8 @@ struct Context {
   DType dtype = DType::f32;
   // What attention compiled for the shapes met so far; made on first use. Keep the Context for many steps, so that it serves.
   std::shared_ptr<AttentionPlans> attention_plans = nullptr;
+  // Shared by all contexts of a program, so that layers of shapes met before need no compiling. Null: each layer compiles for itself.
+  std::shared_ptr<OperationCache> operations = nullptr;
 };
 
 }  // namespace veneer::compute

@@ -14,13 +14,6 @@ namespace {
 using onednn::Desc;
 using onednn::Tag;
 
-struct ConvKey {
-  int64_t batch = 0, height = 0, width = 0;
-  onednn::EpilogueSpec epilogue;
-  int threads = 1;
-  bool operator==(const ConvKey&) const = default;
-};
-
 // Extent of the result, or 0 when the padded input is smaller than the kernel.
 int64_t result_extent(int64_t in, int64_t kernel, int pad_begin, int pad_end, int stride) {
   const int64_t room = in + pad_begin + pad_end - kernel;
@@ -37,7 +30,7 @@ class OneDnnConv2d final : public Conv2d {
         geometry_(geometry),
         dtype_(dtype),
         bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
-        layer_(weight, Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::oihw),
+        layer_(weight, WeightAxes{.out = 0, .in = 1}, Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::oihw),
                Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::any), dtype) {}
 
   Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
@@ -49,8 +42,8 @@ class OneDnnConv2d final : public Conv2d {
     Tensor y = Tensor::empty(shape, dtype_, context.scratch);
     if (shape.num_elements() == 0) return y;
 
-    const ConvKey key{x.dim(0), x.dim(1), x.dim(2), {epilogue.activation, epilogue.residual != nullptr}, onednn::thread_count()};
-    const auto ready = layer_.ready(key, [&](const Desc& weights) { return compile(key, shape, weights); });
+    const OperationKey key = operation_key(x, epilogue);
+    const auto ready = layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, shape, weights); });
     const Tensor columns =
         onednn::is_matrix(ready.operation->src) ? im2col(context, x, kernel_height_, kernel_width_, geometry_, shape[1], shape[2]) : x;
     onednn::Arguments arguments{columns.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
@@ -84,6 +77,19 @@ class OneDnnConv2d final : public Conv2d {
     return {x.dim(0), height, width, out_};
   }
 
+  OperationKey operation_key(const Tensor& x, const Epilogue& epilogue) const {
+    OperationKey key{.convolution = true, .bias = bias_.defined(), .dtype = dtype_, .in = in_, .out = out_};
+    key.kernel_height = kernel_height_;
+    key.kernel_width = kernel_width_;
+    key.geometry = geometry_;
+    key.batch = x.dim(0);
+    key.height = x.dim(1);
+    key.width = x.dim(2);
+    key.epilogue = {epilogue.activation, epilogue.residual != nullptr};
+    key.threads = onednn::thread_count();
+    return key;
+  }
+
   // On a few pixels oneDNN's f32 convolutions read the weights once per row of the image, and there are many weights: a matmul over gathered
   // pixels ran at 136 instead of 80-110 GFLOP/s a core for 1280 and 2560 channels at 8x8. From 16x16 on the convolution is as fast.
   bool better_as_matmul(const Shape& result) const {
@@ -95,7 +101,7 @@ class OneDnnConv2d final : public Conv2d {
   // The same bytes in a convolution's terms as BA16a64b in a matmul's: blocks of 64 results, in each the taps, in each the channels.
   Desc matmul_layout() const { return Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype_), Tag::Acdb64a); }
 
-  onednn::Operation compile_matmul(const ConvKey& key, const Shape& result) const {
+  onednn::Operation compile_matmul(const OperationKey& key, const Shape& result) const {
     const auto type = onednn::data_type(dtype_);
     const int64_t rows = result.num_elements() / out_, taps = kernel_height_ * kernel_width_ * in_;
     const Desc bias = bias_.defined() ? Desc({1, out_}, dnnl::memory::data_type::f32, Tag::ab) : Desc();
@@ -106,7 +112,7 @@ class OneDnnConv2d final : public Conv2d {
     return operation;
   }
 
-  onednn::Operation compile(const ConvKey& key, const Shape& result, const Desc& weights) const {
+  onednn::Operation compile(const OperationKey& key, const Shape& result, const Desc& weights) const {
     if (better_as_matmul(result) && (weights == any() || weights == matmul_layout())) {
       onednn::Operation operation = compile_matmul(key, result);
       if (operation.implementation.starts_with("brg")) return operation;
@@ -122,7 +128,7 @@ class OneDnnConv2d final : public Conv2d {
   ConvGeometry geometry_;
   DType dtype_;
   Tensor bias_;
-  mutable PackedLayer<ConvKey> layer_;
+  mutable PackedLayer layer_;
 };
 
 // In NHWC a 1x1 convolution with stride 1 is a matmul over the channels of every pixel.

@@ -13,13 +13,6 @@ namespace {
 using onednn::Desc;
 using onednn::Tag;
 
-struct LinearKey {
-  int64_t rows = 0;
-  onednn::EpilogueSpec epilogue;
-  int threads = 1;
-  bool operator==(const LinearKey&) const = default;
-};
-
 class OneDnnLinear final : public Linear {
  public:
   OneDnnLinear(const Tensor& weight, const Tensor& bias, DType dtype)
@@ -27,7 +20,8 @@ class OneDnnLinear final : public Linear {
         out_(weight.dim(0)),
         dtype_(dtype),
         bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
-        layer_(weight, Desc({in_, out_}, onednn::data_type(dtype), Tag::ba), Desc({in_, out_}, onednn::data_type(dtype), Tag::any), dtype) {}
+        layer_(weight, WeightAxes{.out = 1, .in = 0}, Desc({in_, out_}, onednn::data_type(dtype), Tag::ba),
+               Desc({in_, out_}, onednn::data_type(dtype), Tag::any), dtype) {}
 
   Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
     check(context, x);
@@ -40,8 +34,10 @@ class OneDnnLinear final : public Linear {
     const int64_t rows = x.num_elements() / in_;
     if (rows == 0) return y;
 
-    const LinearKey key{rows, {epilogue.activation, epilogue.residual != nullptr}, onednn::thread_count()};
-    const auto ready = layer_.ready(key, [&](const Desc& weights) { return compile(key, weights); });
+    OperationKey key{.bias = bias_.defined(), .dtype = dtype_, .in = in_, .out = out_, .batch = rows};
+    key.epilogue = {epilogue.activation, epilogue.residual != nullptr};
+    key.threads = onednn::thread_count();
+    const auto ready = layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, weights); });
     onednn::Arguments arguments{x.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
     if (ready.operation->residual_fused) arguments.residual = epilogue.residual->bytes();
     onednn::execute(*ready.operation, arguments, context.scratch);
@@ -72,17 +68,17 @@ class OneDnnLinear final : public Linear {
                   {{"want", shape.to_string()}, {"got", epilogue.residual->shape().to_string()}});
     }
   }
-  onednn::Operation compile(const LinearKey& key, const Desc& weights) const {
+  onednn::Operation compile(const OperationKey& key, const Desc& weights) const {
     const auto type = onednn::data_type(dtype_);
     const Desc bias = bias_.defined() ? Desc({1, out_}, dnnl::memory::data_type::f32, Tag::ab) : Desc();
-    return onednn::compile(onednn::MatmulDescs{Desc({key.rows, in_}, type, Tag::ab), weights, bias, Desc({key.rows, out_}, type, Tag::ab)},
+    return onednn::compile(onednn::MatmulDescs{Desc({key.batch, in_}, type, Tag::ab), weights, bias, Desc({key.batch, out_}, type, Tag::ab)},
                            key.epilogue, key.threads);
   }
 
   int64_t in_, out_;
   DType dtype_;
   Tensor bias_;
-  mutable PackedLayer<LinearKey> layer_;
+  mutable PackedLayer layer_;
 };
 
 }  // namespace

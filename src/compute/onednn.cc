@@ -131,6 +131,14 @@ Operation compile_any(const Descs& descs, const EpilogueSpec& epilogue, int thre
   return operation;
 }
 
+bool is_bf16(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return desc.get_data_type() == dnnl::memory::data_type::bf16;
+#else
+  return desc.data.data_type == dnnl_bf16;
+#endif
+}
+
 dnnl::memory memory_at(const Desc& desc, const void* data) { return {desc, engine(), const_cast<void*>(data)}; }
 
 }  // namespace
@@ -147,6 +155,35 @@ bool is_matrix(const Desc& desc) {
 #else
   return desc.data.ndims == 2;
 #endif
+}
+
+std::optional<BlockedLayout> blocked_layout(const Desc& desc) {
+  BlockedLayout layout;
+#if DNNL_VERSION_MAJOR >= 3
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+  layout.rank = desc.get_ndims();
+  const dnnl::memory::dims extents = desc.get_dims(), padded = desc.get_padded_dims(), strides = desc.get_strides();
+  const dnnl::memory::dims blocks = desc.get_inner_blks(), axes = desc.get_inner_idxs();
+  const size_t inner = blocks.size();
+#else
+  if (desc.data.format_kind != dnnl_blocked || desc.data.extra.flags != 0) return std::nullopt;
+  layout.rank = desc.data.ndims;
+  const auto &extents = desc.data.dims, &padded = desc.data.padded_dims, &strides = desc.data.format_desc.blocking.strides;
+  const auto &blocks = desc.data.format_desc.blocking.inner_blks, &axes = desc.data.format_desc.blocking.inner_idxs;
+  const auto inner = static_cast<size_t>(desc.data.format_desc.blocking.inner_nblks);
+#endif
+  if (layout.rank > BlockedLayout::kMaxRank) return std::nullopt;
+  for (size_t i = 0; i < inner; ++i) layout.inner.push_back({static_cast<int>(axes[i]), blocks[i]});
+  uint64_t elements = 1;
+  for (size_t i = 0; i < static_cast<size_t>(layout.rank); ++i) {
+    layout.extents[i] = extents[i];
+    layout.padded[i] = padded[i];
+    layout.strides[i] = strides[i];
+    elements *= static_cast<uint64_t>(padded[i]);
+  }
+  // More bytes than elements: sums for integers are appended.
+  const bool wide = desc.get_size() != elements * (is_bf16(desc) ? sizeof(uint16_t) : sizeof(float));
+  return wide ? std::nullopt : std::optional(layout);
 }
 
 int thread_count() { return num_threads(); }

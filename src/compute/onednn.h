@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <string>
 
+#include "compute/blocked_layout.h"
 #include "compute/context.h"
 #include "compute/weights.h"
 #include "tensor/tensor.h"
@@ -42,6 +44,8 @@ struct Operation {
 };
 
 bool is_matrix(const Desc& desc);
+// Nothing for layouts that are not blocks of the elements alone.
+std::optional<BlockedLayout> blocked_layout(const Desc& desc);
 
 struct MatmulDescs {
   Desc src, weights, bias, dst;

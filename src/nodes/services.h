@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "compute/context.h"
 #include "tensor/tensor.h"
@@ -18,9 +19,10 @@ struct ComputeSettings {
   // Of the diffusion network and the VAE. The text encoder computes in f32.
   DType dtype = DType::f32;
   Allocator& scratch;
+  std::shared_ptr<compute::OperationCache> operations = compute::make_operation_cache();
 
-  compute::Context context() const { return {scratch, dtype}; }
-  compute::Context f32_context() const { return {scratch, DType::f32}; }
+  compute::Context context() const { return {.scratch = scratch, .dtype = dtype, .operations = operations}; }
+  compute::Context f32_context() const { return {.scratch = scratch, .dtype = DType::f32, .operations = operations}; }
 };
 
 }  // namespace veneer::nodes

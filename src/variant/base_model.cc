@@ -1,7 +1,6 @@
 #include "variant/base_model.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "veneer/error.h"
 
@@ -28,14 +27,14 @@ ModuleId ModuleTable::add(ModuleDef def) {
 std::shared_ptr<const BaseModel> BaseModel::create(std::string architecture, ModuleTable table, std::map<std::string, Tensor, std::less<>> weights,
                                                    std::string source_name, std::map<std::string, ModelObject> objects) {
   const std::shared_ptr<BaseModel> model(new BaseModel());
-  for (const ModuleDef& module : table.modules()) {
+  model->modules_ = std::move(table).release();
+  for (const ModuleDef& module : model->modules_) {
     require(weights, module.name + ".weight", source_name);
     if (module.has_bias) require(weights, module.name + ".bias", source_name);
   }
   model->architecture_ = std::move(architecture);
   model->identity_ = next_identity(source_name);
   model->source_name_ = std::move(source_name);
-  model->modules_ = table.modules();
   model->weights_ = std::move(weights);
   model->objects_ = std::move(objects);
   for (const auto& [key, tensor] : model->weights_) model->size_bytes_ += tensor.size_bytes();
@@ -47,9 +46,7 @@ std::shared_ptr<const BaseModel> BaseModel::deep_copy() const {
   for (const ModuleDef& module : modules_) table.add(module);
   std::map<std::string, Tensor, std::less<>> copies;
   for (const auto& [key, tensor] : weights_) {
-    Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype());
-    std::memcpy(copy.mutable_bytes(), tensor.bytes(), tensor.size_bytes());
-    copies.emplace(key, std::move(copy));
+    copies.emplace(key, tensor.clone());
   }
   return create(architecture_, std::move(table), std::move(copies), source_name_, objects_);
 }
@@ -58,6 +55,7 @@ Fingerprint BaseModel::content_fingerprint() const {
   FingerprintBuilder builder;
   for (const auto& [key, tensor] : weights_) {
     builder.add(key).add(tensor.dtype()).add(tensor.rank());
+    if (tensor.scale() != 1) builder.add("scale").add(static_cast<double>(tensor.scale()));
     for (int i = 0; i < tensor.rank(); ++i) builder.add(tensor.dim(i));
     builder.add_bytes({static_cast<const std::byte*>(tensor.bytes()), tensor.size_bytes()});
   }

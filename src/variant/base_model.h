@@ -37,6 +37,7 @@ class ModuleTable {
  public:
   ModuleId add(ModuleDef def);
   const std::vector<ModuleDef>& modules() const { return modules_; }
+  std::vector<ModuleDef> release() && { return std::move(modules_); }
 
  private:
   std::vector<ModuleDef> modules_;

@@ -51,7 +51,7 @@ WorkflowRunner::WorkflowRunner(const std::filesystem::path& models, nodes::Image
   environment_.add(captured_);
   const auto runtime = std::make_shared<const variant::Runtime>(variant::Runtime{.residents = std::make_shared<residency::ResidentSet>()});
   environment_.add(std::make_shared<nodes::ModelStore>(std::make_shared<const registry::ModelFolders>(roots), runtime, dtype));
-  environment_.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{dtype, *scratch_}));
+  environment_.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{.dtype = dtype, .scratch = *scratch_}));
 }
 
 WorkflowRunner::~WorkflowRunner() = default;

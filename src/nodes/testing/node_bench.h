@@ -33,7 +33,7 @@ class NodeBench {
     store = std::make_shared<ModelStore>(std::make_shared<const registry::ModelFolders>(roots), runtime, DType::f32);
     environment.add(folders);
     environment.add(store);
-    environment.add(std::make_shared<ComputeSettings>(ComputeSettings{DType::f32, *scratch}));
+    environment.add(std::make_shared<ComputeSettings>(ComputeSettings{.dtype = DType::f32, .scratch = *scratch}));
   }
 
   static std::filesystem::path demo() { return std::filesystem::path(VENEER_SOURCE_DIR) / "models/demo"; }
