@@ -1,6 +1,6 @@
 // veneer-bench: first what the machine can do, then whole networks as fractions of it, then the ops with Google Benchmark's own options
 // (--benchmark_filter=REGEX, ...). --machine_only and --networks_only stop before the single ops; --variants_only [LATENT]
-// leaves out the networks.
+// leaves out the networks; --files_only [FOLDER] measures files alone, in FOLDER or the current one.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "base/parallel.h"
+#include "bench/file_figures.h"
 #include "bench/machine_rates.h"
 #include "bench/unet_evaluation.h"
 #include "bench/variant_figures.h"
@@ -26,6 +27,7 @@ Rates print_machine() {
   Rates rates;
   std::printf("threads %d, kernels %s\n", veneer::num_threads(), std::string(veneer::compute::kernel_isa()).c_str());
   rates.copy = veneer::bench::copy_bandwidth();
+  std::printf("first touch of fresh memory, 1 GiB   %6.1f GB/s\n", veneer::bench::first_touch_rate());
   std::printf("copy, 256 MiB in huge pages       %8.1f GB/s\n", rates.copy);
   rates.f32 = veneer::bench::matmul_rate(DType::f32);
   std::printf("matmul 4096^3 f32                 %8.1f GFLOP/s\n", rates.f32);
@@ -60,6 +62,11 @@ void print_networks(const Rates& rates) {
 
 int main(int argc, char** argv) {
   try {
+    const bool files_only = argc > 1 && std::strcmp(argv[1], "--files_only") == 0;
+    if (files_only) {
+      veneer::bench::print_file_figures(argc > 2 ? argv[2] : ".");
+      return 0;
+    }
     const Rates rates = print_machine();
     if (argc > 1 && std::strcmp(argv[1], "--machine_only") == 0) return 0;
     const bool variants_only = argc > 1 && std::strcmp(argv[1], "--variants_only") == 0;
@@ -67,6 +74,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], "--networks_only") == 0) return 0;
     veneer::bench::print_variant_figures(veneer::DType::f32, rates.copy, variants_only && argc > 2 ? std::atoi(argv[2]) : 64);
     if (variants_only) return 0;
+    veneer::bench::print_file_figures(".");
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

@@ -1,8 +1,11 @@
-// Feeds bytes to the JSON reader, the validation of prompts, and, if an output is valid, the executor with nodes that do nothing.
+// Feeds bytes to the JSON reader, the conversion of what the editor saves, the validation of prompts, and, if an output is valid, the executor with
+// nodes that do nothing.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "graph/editor/convert_editor.h"
+#include "graph/execution_plan.h"
 #include "graph/executor.h"
 #include "graph/json_text.h"
 #include "graph/validation.h"
@@ -46,13 +49,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   JsonLimits limits;
   limits.max_bytes = 1 << 20;
   try {
-    const Json json = parse_json(std::string_view(reinterpret_cast<const char*>(data), size), limits);
+    Json json = parse_json(std::string_view(reinterpret_cast<const char*>(data), size), limits);
     dump_json(json);
+    if (is_editor_workflow(json)) {
+      PromptLimits few;
+      few.max_nodes = 10'000;
+      json = convert_editor_workflow(json, kRegistry, few).prompt;
+    }
     for (const bool strict : {false, true}) {
       ValidationOptions options;
       options.strict = strict;
       const Validation checked = validate_prompt(json, kRegistry, environment, options);
       if (!checked.ok()) continue;
+      if (execution_plan(checked.prompt, kRegistry, environment).size() != checked.prompt.size()) __builtin_trap();
       Executor executor(kRegistry, environment, {strict ? CachePolicy::none() : CachePolicy::classic()});
       ExecutionObserver nobody;
       ExecutionRequest request;

@@ -50,6 +50,23 @@ Digests digests_of(const formats::OpenFile& file, const FilePlace& place, std::s
   return out;
 }
 
+// The files that tensors lie in, each opened once.
+class OpenFiles {
+ public:
+  explicit OpenFiles(const std::filesystem::path& model) : model_(model) {}
+  void open(const FilePlace& place) {
+    const std::filesystem::path& path = path_of(place);
+    if (!files_.contains(path)) files_.emplace(path, formats::open_for_reading(path));
+  }
+  const std::filesystem::path& path_of(const FilePlace& place) const { return place.file.empty() ? model_ : place.file; }
+  // Opened before.
+  const formats::OpenFile& of(const FilePlace& place) const { return files_.at(path_of(place)); }
+
+ private:
+  const std::filesystem::path& model_;
+  std::map<std::filesystem::path, formats::OpenFile> files_;
+};
+
 // One tensor to be compared.
 struct Item {
   const std::string* key;
@@ -82,10 +99,11 @@ VerifiedPart compare_with_file(const std::map<std::string, Tensor, std::less<>>&
       out.different.push_back({key, "", "", formats::sha256_hex(tensor.byte_span())});
     }
   }
-  const formats::OpenFile open = formats::open_for_reading(path);
+  OpenFiles files(path);
+  for (const Item& item : items) files.open(*item.place);
   parallel_for(items.size(), 1, [&](size_t begin, size_t end) {
     for (Item& item : std::span(items).subspan(begin, end - begin)) {
-      item.digests = digests_of(open, *item.place, item.memory->byte_span(), path);
+      item.digests = digests_of(files.of(*item.place), *item.place, item.memory->byte_span(), files.path_of(*item.place));
     }
   });
   for (const Item& item : items) {

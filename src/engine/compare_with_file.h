@@ -16,6 +16,7 @@ struct FilePlace {
   std::string name;    // of the tensor
   uint64_t begin = 0;  // of its bytes, from the beginning of the file
   uint64_t size_bytes = 0;
+  std::filesystem::path file = {};  // a shard; empty: the model's own file
 };
 
 // Weight key -> its place. `loader_made`: keys that the file's loader made of other tensors, which are in no place.

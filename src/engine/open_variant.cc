@@ -51,7 +51,7 @@ OpenVariant open_variant(nodes::ModelStore& models, const VariantRequest& reques
     adapter.name = lora_name(models.folders(), asked);
     adapter.strength = strength;
     require_model(models.folders(), "loras", adapter.name);
-    const formats::SafetensorsFile file = models.lora(adapter.name);
+    const formats::ModelFile file = models.lora(adapter.name);
     adapter.file = file.name();
     const nodes::ClipValue* clip = out.parts.clip ? &*out.parts.clip : nullptr;
     nodes::LoraResult result = nodes::apply_lora(&*out.parts.model, clip, file, {strength, strength});

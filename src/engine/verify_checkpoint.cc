@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/compare_with_file.h"
 #include "engine/open_variant.h"
-#include "formats/file_descriptor.h"
+#include "formats/model_file.h"
 #include "models/family/checkpoint.h"
 
 namespace veneer::engine {
@@ -17,44 +18,49 @@ using variant::BaseModel;
 // Where tensors that are views into an open file lie in it.
 class PlaceFinder {
  public:
-  explicit PlaceFinder(const formats::SafetensorsFile& file) : entries_(file.entries()) {
-    if (entries_.empty()) return;
-    data_ = address_of(file.tensor(entries_.front().name)) - entries_.front().begin;
-    // The tensors fill the file from the end of its header to its last byte.
-    const uint64_t data_bytes = entries_.back().end;
-    const uint64_t file_bytes = formats::open_for_reading(file.name()).size_bytes;
-    if (file_bytes < data_bytes) throw Error(ErrorCode::corrupt, "the file was made shorter while it was read", {{"file", file.name()}});
-    data_begin_ = file_bytes - data_bytes;
+  explicit PlaceFinder(const formats::ModelFile& file) : file_(file) {
+    for (const formats::ModelFile::Entry& entry : file.entries()) {
+      const Tensor tensor = file.tensor(entry.name);
+      if (file.place(tensor)) ranges_.push_back({address_of(tensor), address_of(tensor) + tensor.size_bytes(), &entry.name});
+    }
+    std::ranges::sort(ranges_, {}, &Range::end);
   }
 
   // The loader renames tensors and takes them, or slices of them, as they are; what it made itself lies elsewhere.
   FilePlaces find(const BaseModel& base) const {
     FilePlaces out;
     for (const auto& [key, tensor] : base.weights()) {
-      const auto* entry = entry_at(tensor);
-      if (entry == nullptr) {
+      const std::string* name = name_at(tensor);
+      const std::optional<formats::ModelFile::Place> place = file_.place(tensor);
+      if (name == nullptr || !place) {
         out.loader_made.push_back(key);
       } else {
-        out.places[key] = {entry->name, data_begin_ + (address_of(tensor) - data_), tensor.size_bytes()};
+        out.places[key] = {*name, place->begin, tensor.size_bytes(), place->file};
       }
     }
     return out;
   }
 
  private:
+  struct Range {
+    uintptr_t begin, end;  // addresses
+    const std::string* name;
+  };
+
   static uintptr_t address_of(const Tensor& tensor) { return reinterpret_cast<uintptr_t>(tensor.bytes()); }
 
-  // The entry that the tensor's bytes are in, or null.
-  const formats::SafetensorsFile::Entry* entry_at(const Tensor& tensor) const {
-    if (tensor.size_bytes() == 0 || address_of(tensor) < data_) return nullptr;
-    const uint64_t offset = address_of(tensor) - data_;
-    const auto after = std::ranges::upper_bound(entries_, offset, {}, [](const auto& entry) { return entry.end; });
-    return after != entries_.end() && tensor.size_bytes() <= after->end - offset ? &*after : nullptr;
+  // The tensor of the file that the bytes are in, or null.
+  const std::string* name_at(const Tensor& tensor) const {
+    if (tensor.size_bytes() == 0) return nullptr;
+    const uintptr_t begin = address_of(tensor), end = begin + tensor.size_bytes();
+    for (auto at = std::ranges::lower_bound(ranges_, end, {}, &Range::end); at != ranges_.end(); ++at) {
+      if (at->begin <= begin) return at->name;
+    }
+    return nullptr;
   }
 
-  const std::vector<formats::SafetensorsFile::Entry>& entries_;
-  uintptr_t data_ = 0;       // where the data part is mapped
-  uint64_t data_begin_ = 0;  // where it begins in the file
+  const formats::ModelFile& file_;
+  std::vector<Range> ranges_;  // by end
 };
 
 // A part that is in memory, and its content before something was run.
@@ -92,7 +98,7 @@ VerifyReport verify_checkpoint(nodes::ModelStore& models, const std::string& nam
     between();
   }
 
-  const formats::SafetensorsFile file = formats::SafetensorsFile::open(out.file);
+  const formats::ModelFile file = formats::ModelFile::open(out.file);
   const models::LoadedCheckpoint now = models::load_checkpoint(models::tensors_of(file), file.name());
   const PlaceFinder finder(file);
   for (const Part& part : parts) {

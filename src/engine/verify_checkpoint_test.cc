@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "engine/testing/engine_bench.h"
+#include "formats/safetensors.h"
 
 namespace veneer::engine {
 namespace {

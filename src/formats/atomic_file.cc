@@ -68,8 +68,27 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::flush() {
+void AtomicFile::overwrite(uint64_t begin, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::pwrite(fd_.get(), text.data(), text.size(), static_cast<off_t>(begin));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw file_error("file cannot be written", path_, errno);
+    text.remove_prefix(static_cast<size_t>(count));
+    begin += static_cast<uint64_t>(count);
+  }
+}
+
+void AtomicFile::send_to_disk() {
+  // A hint: what fails here fails again, and is told, when the file is flushed.
+  (void)::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+void AtomicFile::sync() {
   if (fd_.get() >= 0 && ::fsync(fd_.get()) != 0) throw file_error("file cannot be written", path_, errno);
+}
+
+void AtomicFile::flush() {
+  sync();
   fd_.reset();
 }
 

@@ -25,6 +25,13 @@ class AtomicFile {
   // Appends. Throws Error(invalid) naming file and reason (a full disk, for one).
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  // Replaces bytes that were written before.
+  void overwrite(uint64_t begin, std::string_view text);
+  // Lets the system begin to write what it holds to the disk, without waiting.
+  void send_to_disk();
+  // Waits until everything written is on the disk; the file may be read under its temporary name then. Throws Error(invalid).
+  void sync();
+  const std::filesystem::path& temporary_path() const { return temporary_; }
   // Flushes to the disk and renames; call once, last.
   void commit();
   // The same under the name `path` in the same directory, which must be free: false, with nothing changed, when something has it already.

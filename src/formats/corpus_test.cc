@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/image_file.h"
+#include "formats/testing/model_files.h"
 #include "formats/testing/safetensors_bytes.h"
 #include "formats/testing/temp_directory.h"
 #include "veneer/error.h"
@@ -27,6 +28,25 @@ TEST(Corpus, EverySafetensorsFileIsReadOrRefused) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::corrupt) << path;
       ++refused;
+    }
+  }
+  EXPECT_GT(read, 0u);
+  EXPECT_GT(refused, 0u);
+}
+
+// Torch files, pickles without one, and GGUF files.
+TEST(Corpus, EveryModelFileIsReadOrRefused) {
+  size_t read = 0, refused = 0;
+  for (const char* format : {"pickle", "gguf"}) {
+    for (const std::filesystem::path& path : corpus(format)) {
+      try {
+        const ModelFile file = parse_model(read_whole(path), path.string());
+        EXPECT_EQ(tensor_bytes(file).size(), file.entries().size());
+        ++read;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.find("file"), path.string()) << error.what();
+        ++refused;
+      }
     }
   }
   EXPECT_GT(read, 0u);

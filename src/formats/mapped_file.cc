@@ -22,6 +22,14 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   }
 }
 
+void drop_pages(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (first + page - 1) / page * page, end = (first + bytes.size()) / page * page;
+  // A hint: where it is refused the pages stay.
+  if (begin < end) (void)::madvise(const_cast<std::byte*>(bytes.data() + (begin - first)), end - begin, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }

@@ -30,4 +30,7 @@ class MappedFile {
   size_t size_;
 };
 
+// Lets the system take back the memory of the whole pages within `bytes`, which have to be a part of a mapping; they are read again when touched.
+void drop_pages(std::span<const std::byte> bytes);
+
 }  // namespace veneer::formats

@@ -6,7 +6,7 @@
 
 namespace veneer::nodes {
 
-LoraResult apply_lora(const ModelValue* model, const ClipValue* clip, const formats::SafetensorsFile& file, const LoraStrengths& strengths) {
+LoraResult apply_lora(const ModelValue* model, const ClipValue* clip, const formats::ModelFile& file, const LoraStrengths& strengths) {
   AdapterTargets targets;
   if (model != nullptr) {
     targets.unet = model->patcher.model().get();

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "nodes/values.h"
 #include "patch/adapter_file.h"
 
@@ -27,6 +27,6 @@ struct LoraResult {
 // Variants of `model` and `clip` (either may be null) with the file's patches on them; the originals stay as they are. Without a text encoder the
 // file's layers for one are left out in silence. Names and kinds are read by the runtime's patch compatibility. Throws Error(invalid) naming the file
 // and both architectures when no layer matches, Error(corrupt) for a damaged file.
-LoraResult apply_lora(const ModelValue* model, const ClipValue* clip, const formats::SafetensorsFile& file, const LoraStrengths& strengths);
+LoraResult apply_lora(const ModelValue* model, const ClipValue* clip, const formats::ModelFile& file, const LoraStrengths& strengths);
 
 }  // namespace veneer::nodes

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/safetensors.h"
 #include "nodes/testing/node_bench.h"
 
 namespace veneer::nodes {
@@ -23,9 +24,9 @@ class ApplyLora : public ::testing::Test {
     }
     return out;
   }
-  formats::SafetensorsFile write(const Tensors& tensors) const {
+  formats::ModelFile write(const Tensors& tensors) const {
     formats::write_safetensors(bench_.root() / "mine.safetensors", tensors);
-    return formats::SafetensorsFile::open(bench_.root() / "mine.safetensors");
+    return formats::ModelFile::open(bench_.root() / "mine.safetensors");
   }
   static void add_layer(Tensors& tensors, const std::string& name, int64_t out, int64_t in) {
     tensors.emplace_back(name + ".lora_up.weight", Tensor::zeros({out, 4}, DType::f32));
@@ -96,7 +97,7 @@ TEST_F(ApplyLora, ReportsEveryLayer) {
 TEST_F(ApplyLora, ReadsTheFileAsTheRuntimesCompatibilitySays) {
   Tensors tensors = demo_layers("lora_te_");
   tensors.emplace_back("lora_unet_middle_block_1_proj_in.lora_up.weight", Tensor::zeros({128, 4}, DType::f32));
-  const formats::SafetensorsFile file = write(tensors);
+  const formats::ModelFile file = write(tensors);
   EXPECT_EQ(apply_lora(&*checkpoint_.model, &*checkpoint_.clip, file, {1, 1}).report.unused_layers.size(), 1U);
 
   const auto with_compat = [&](patch::PatchCompat compat) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "formats/safetensors.h"
 #include "nodes/apply_lora.h"
 #include "nodes/hook_weights.h"
 #include "nodes/run_network.h"
@@ -287,7 +288,7 @@ class CheckpointHooks : public HookNodes {
  protected:
   // The demo checkpoint with other weights of the diffusion model's attention.
   std::string changed_checkpoint() {
-    const auto whole = formats::SafetensorsFile::open(NodeBench::demo() / "checkpoints" / kModel);
+    const auto whole = formats::ModelFile::open(NodeBench::demo() / "checkpoints" / kModel);
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const auto& entry : whole.entries()) {
       Tensor tensor = whole.tensor(entry.name);

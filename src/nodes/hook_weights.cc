@@ -38,7 +38,7 @@ class RememberedPatches {
 
 class LoraWeights final : public variant::HookWeights {
  public:
-  explicit LoraWeights(formats::SafetensorsFile file) : file_(std::move(file)) {}
+  explicit LoraWeights(formats::ModelFile file) : file_(std::move(file)) {}
 
   Fingerprint fingerprint() const override {
     std::call_once(once_, [&] {
@@ -71,7 +71,7 @@ class LoraWeights final : public variant::HookWeights {
     return {report.patches, adapter_remark(report, file_.name(), belongs)};
   }
 
-  formats::SafetensorsFile file_;
+  formats::ModelFile file_;
   RememberedPatches remembered_;
   mutable std::once_flag once_;
   mutable Fingerprint fingerprint_;
@@ -125,9 +125,7 @@ class CheckpointWeights final : public variant::HookWeights {
 
 }  // namespace
 
-std::shared_ptr<const variant::HookWeights> lora_hook_weights(formats::SafetensorsFile file) {
-  return std::make_shared<LoraWeights>(std::move(file));
-}
+std::shared_ptr<const variant::HookWeights> lora_hook_weights(formats::ModelFile file) { return std::make_shared<LoraWeights>(std::move(file)); }
 
 std::shared_ptr<const variant::HookWeights> checkpoint_hook_weights(ModelStore::Checkpoint checkpoint, std::string name) {
   return std::make_shared<CheckpointWeights>(std::move(checkpoint), std::move(name));

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "formats/model_file.h"
 #include "formats/safetensors.h"
 #include "nodes/testing/node_bench.h"
 #include "nodes/values.h"
@@ -20,7 +21,7 @@ class LoaderNodes : public ::testing::Test {
   // A copy of the demo checkpoint with only the tensors that `keep` accepts.
   template <typename Keep>
   void write_checkpoint(const std::string& name, Keep keep) {
-    const auto whole = formats::SafetensorsFile::open(NodeBench::demo() / "checkpoints" / kModel);
+    const auto whole = formats::ModelFile::open(NodeBench::demo() / "checkpoints" / kModel);
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const auto& entry : whole.entries()) {
       if (keep(entry.name)) tensors.emplace_back(entry.name, whole.tensor(entry.name));

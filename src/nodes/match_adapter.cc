@@ -35,7 +35,7 @@ patch::UnetLayout unet_layout(const models::UnetConfig& config) {
   return layout;
 }
 
-patch::AdapterReport match_adapter(const formats::SafetensorsFile& file, const AdapterTargets& targets) {
+patch::AdapterReport match_adapter(const formats::ModelFile& file, const AdapterTargets& targets) {
   patch::KeyMap map;
   if (targets.unet != nullptr) patch::add_unet_keys(map, keys_of(*targets.unet), targets.layout, targets.compat);
   if (targets.clip != nullptr) patch::add_clip_keys(map, keys_of(*targets.clip));

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "models/unet/unet.h"
 #include "patch/adapter_file.h"
 #include "patch/key_map.h"
@@ -25,7 +25,7 @@ struct AdapterTargets {
 };
 
 // Throws what patch::load_adapter does.
-patch::AdapterReport match_adapter(const formats::SafetensorsFile& file, const AdapterTargets& targets);
+patch::AdapterReport match_adapter(const formats::ModelFile& file, const AdapterTargets& targets);
 
 // Whether a layer, as the file names it, belongs to a text encoder.
 bool is_text_layer(std::string_view layer);

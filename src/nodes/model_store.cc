@@ -94,12 +94,12 @@ ClipValue ModelStore::text_encoder(const std::string& name) {
   return clip_value(share<models::ClipTextModel>(clips_, id, fresh, nullptr));
 }
 
-formats::SafetensorsFile ModelStore::lora(const std::string& name) { return formats::SafetensorsFile::open(folders_->resolve("loras", name)); }
+formats::ModelFile ModelStore::lora(const std::string& name) { return formats::ModelFile::open(folders_->resolve("loras", name)); }
 
 std::optional<Tensor> ModelStore::embedding(std::string_view name, const models::ClipKind& kind) {
-  for (const char* extension : {"", ".safetensors"}) {
+  for (const char* extension : {"", ".safetensors", ".pt", ".bin"}) {
     const auto path = folders_->find("embeddings", std::string(name) + extension);
-    if (path) return models::read_textual_inversion(formats::SafetensorsFile::open(*path), kind);
+    if (path) return models::read_textual_inversion(formats::ModelFile::open(*path), kind);
   }
   return std::nullopt;
 }

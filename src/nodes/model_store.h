@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "models/clip/bpe_vocabulary.h"
 #include "models/clip/clip_kind.h"
 #include "models/family/checkpoint.h"
@@ -37,7 +37,7 @@ class ModelStore {
   ClipValue text_encoder(const std::string& name);
 
   // The tensors of an adapter file of loras/.
-  formats::SafetensorsFile lora(const std::string& name);
+  formats::ModelFile lora(const std::string& name);
 
   // The vectors of embeddings/NAME, with or without extension, for prompts; nullopt when there is no such file.
   std::optional<Tensor> embedding(std::string_view name, const models::ClipKind& kind);

@@ -49,7 +49,7 @@ Tensors weights_of(const variant::ModelPatcher& model, const models::NamePrefixe
   const auto shared = std::make_shared<const variant::ModelPatcher>(model);
   Tensors out;
   for (const auto& [key, weight] : model.model()->weights()) {
-    out.push_back({models::name_in_file(names, key), weight.dtype(), model.description().patched_shape(key),
+    out.push_back({models::name_in_file(names, key), weight.plain_dtype(), model.description().patched_shape(key),
                    [shared, key = key] { return shared->patch_weight_to_device(key); }});
   }
   if (out.empty()) throw Error(ErrorCode::invalid, "save: the model holds no weights", {{"architecture", model.model()->architecture()}});

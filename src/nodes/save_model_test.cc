@@ -94,8 +94,8 @@ TEST_F(SaveModel, ACheckpointLoadsAgainWithTheSameBytes) {
 
 TEST_F(SaveModel, HasTheNamesOfTheOriginalCheckpoint) {
   bench_.run("CheckpointSave", parts(load(kModel)));
-  const auto original = formats::SafetensorsFile::open(NodeBench::demo() / "checkpoints" / kModel);
-  const auto saved = formats::SafetensorsFile::open(output("checkpoints/ComfyUI_00001_.safetensors"));
+  const auto original = formats::ModelFile::open(NodeBench::demo() / "checkpoints" / kModel);
+  const auto saved = formats::ModelFile::open(output("checkpoints/ComfyUI_00001_.safetensors"));
   for (const auto& entry : saved.entries()) {
     ASSERT_TRUE(original.contains(entry.name)) << entry.name;
     EXPECT_TRUE(same_bytes(saved.tensor(entry.name), original.tensor(entry.name))) << entry.name;
@@ -155,7 +155,7 @@ TEST_F(SaveModel, ADiffusionModelAloneLoadsAsOneAndAsACheckpoint) {
 TEST_F(SaveModel, ATextEncoderAloneLoadsAgain) {
   const ModelStore::Checkpoint loaded = load(kModel);
   bench_.run("CLIPSave", {{"clip", graph::Value::of("CLIP", *loaded.clip)}});
-  const auto file = formats::SafetensorsFile::open(output("clip/ComfyUI_clip_l_00001_.safetensors"));
+  const auto file = formats::ModelFile::open(output("clip/ComfyUI_clip_l_00001_.safetensors"));
   EXPECT_TRUE(file.contains("text_model.final_layer_norm.weight"));
   EXPECT_THAT(file.metadata(), UnorderedElementsAre(Pair("format", "pt")));
   const models::LoadedClip again = models::load_clip(models::tensors_of(file), "again");
@@ -171,7 +171,7 @@ TEST_F(SaveModel, AnAutoencoderAloneLoadsAgain) {
 
 TEST_F(SaveModel, SaysWhatTheModelIs) {
   bench_.run("ModelSave", {{"model", graph::Value::of("MODEL", *load(kModel).model)}, {"filename_prefix", text("mine/red")}});
-  EXPECT_THAT(formats::SafetensorsFile::open(output("mine/red_00001_.safetensors")).metadata(),
+  EXPECT_THAT(formats::ModelFile::open(output("mine/red_00001_.safetensors")).metadata(),
               UnorderedElementsAre(Pair("modelspec.sai_model_spec", "1.0.0"), Pair("modelspec.implementation", "sgm"),
                                    Pair("modelspec.architecture", "stable-diffusion-v1"), Pair("modelspec.title", "red 1"),
                                    Pair("modelspec.predict_key", "epsilon")));
@@ -198,7 +198,7 @@ TEST_F(SaveModel, EveryTensorIsAlignedForItsDtype) {
   const Tensor odd = Tensor::zeros({3}, DType::f8_e4m3fn), half = Tensor::zeros({3}, DType::f16);
   mixed.tensors.insert(mixed.tensors.begin(), {"h", half.dtype(), half.shape(), [half] { return half; }});
   mixed.tensors.insert(mixed.tensors.begin(), {"o", odd.dtype(), odd.shape(), [odd] { return odd; }});
-  const auto file = formats::SafetensorsFile::open(save_model_file(std::move(mixed)));
+  const auto file = formats::ModelFile::open(save_model_file(std::move(mixed)));
   for (const auto& entry : file.entries()) EXPECT_TRUE(file.tensor(entry.name).aligned()) << entry.name;
 }
 

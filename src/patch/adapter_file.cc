@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "formats/scaled_fp8.h"
 #include "patch/kinds/file_kinds.h"
 
 namespace veneer::patch {
@@ -123,11 +124,7 @@ class Loader {
 
 }  // namespace
 
-AdapterTensors adapter_tensors(const formats::SafetensorsFile& file) {
-  AdapterTensors tensors;
-  for (const formats::SafetensorsFile::Entry& entry : file.entries()) tensors.emplace(entry.name, file.tensor(entry.name));
-  return tensors;
-}
+AdapterTensors adapter_tensors(const formats::ModelFile& file) { return formats::tensors_with_scales(file); }
 
 AdapterReport load_adapter(const AdapterTensors& tensors, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options) {
   const std::unordered_set<std::string_view> layers = layers_in(tensors);
@@ -140,7 +137,7 @@ AdapterReport load_adapter(const AdapterTensors& tensors, const KeyMap& map, con
   return report;
 }
 
-AdapterReport load_adapter(const formats::SafetensorsFile& file, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options) {
+AdapterReport load_adapter(const formats::ModelFile& file, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options) {
   const AdapterTensors tensors = adapter_tensors(file);
   AdapterReport report = load_adapter(tensors, map, shape_of, options);
   report.architecture = guess_architecture(tensors, file.metadata());

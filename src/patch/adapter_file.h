@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "patch/key_map.h"
 #include "patch/layer_tensors.h"
 #include "patch/patch_compat.h"
@@ -52,12 +52,12 @@ struct AdapterOptions {
 };
 
 // All tensors of a file.
-AdapterTensors adapter_tensors(const formats::SafetensorsFile& file);
+AdapterTensors adapter_tensors(const formats::ModelFile& file);
 
 // Reads what `map` names. `shape_of` may be empty: then shapes are checked when a weight is calculated. Reads no tensor's content but alphas.
 AdapterReport load_adapter(const AdapterTensors& tensors, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
 // The same for a file, whose metadata helps to tell its architecture.
-AdapterReport load_adapter(const formats::SafetensorsFile& file, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
+AdapterReport load_adapter(const formats::ModelFile& file, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
 
 // "sd1", "sd2", "sdxl", "sd3", "flux", ... or "unknown": the model that an adapter was trained for, from metadata that trainers write and from names
 // and extents of its layers.

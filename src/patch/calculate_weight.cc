@@ -20,7 +20,7 @@ void check_options(const Tensor& base, DType result, const CalculateOptions& opt
   if (options.working != DType::f32 && options.working != DType::f16 && options.working != DType::bf16) {
     throw Error(ErrorCode::unsupported, "patch: weights are patched in f32, f16 or bf16", {{"working", std::string(to_string(options.working))}});
   }
-  if (!is_floating(base.dtype()) || !is_floating(result)) {
+  if (!is_floating(base.dtype()) || !is_floating(result) || is_quantised(result)) {
     throw Error(ErrorCode::unsupported, "patch: weight is not floating", {{"dtype", std::string(to_string(base.dtype()))}});
   }
   if (!(std::isfinite(options.base_scale) && options.base_scale > 0)) {
@@ -77,21 +77,22 @@ void apply_record(WorkingWeight& weight, const PatchRecord& record, const Calcul
   paste_slice(whole, *record.offset, part.values());
 }
 
-Tensor store(const Tensor& values, DType dtype, std::string_view key, const CalculateOptions& options) {
+Tensor store(const Tensor& values, DType dtype, float own_scale, std::string_view key, const CalculateOptions& options) {
   Allocator& allocator = options.allocator != nullptr ? *options.allocator : system_allocator();
   if (!is_fp8(dtype)) return to_dtype(values, dtype, allocator);
   Tensor scaled = values;
-  if (options.base_scale != 1) {
+  if (const float scale = options.base_scale * own_scale; scale != 1) {
     scaled = values.clone();
-    for (float& v : scaled.mutable_floats()) v /= options.base_scale;
+    for (float& v : scaled.mutable_floats()) v /= scale;
   }
-  return stochastic_round(scaled, dtype, options.rounding_seed.value_or(string_to_seed(key)), allocator);
+  const Tensor rounded = stochastic_round(scaled, dtype, options.rounding_seed.value_or(string_to_seed(key)), allocator);
+  return own_scale != 1 ? rounded.with_scale(own_scale) : rounded;
 }
 
 }  // namespace
 
 Tensor calculate_weight(const Tensor& base, std::span<const PatchRecord> records, std::string_view key, const CalculateOptions& options) {
-  const DType dtype = options.result.value_or(base.dtype());
+  const DType dtype = options.result.value_or(base.plain_dtype());
   try {
     check_options(base, dtype, options);
     if (records.empty() && dtype == base.dtype() && options.working == DType::f32) return base.clone();
@@ -100,7 +101,7 @@ Tensor calculate_weight(const Tensor& base, std::span<const PatchRecord> records
     WorkingWeight weight(working_copy(base, options), options.working, options.compat, false);
     for (const PatchRecord& record : records) apply_record(weight, record, options, key);
     if (options.compat == PatchCompat::standard && !all_finite_in(weight.values().floats(), dtype)) throw_unless_base_is_broken(base);
-    return store(weight.values(), dtype, key, options);
+    return store(weight.values(), dtype, base.scale(), key, options);
   } catch (const Error& error) {
     throw error.with("key", std::string(key));
   }

@@ -18,12 +18,13 @@ struct CalculateOptions {
   // f32, f16 or bf16: what the weight and every intermediate value are rounded to while records are applied. f32 is the exact way; the half types
   // reproduce a weight that is patched in its own dtype.
   DType working = DType::f32;
-  // Dtype of the result; the base's when not given.
+  // Dtype of the result; the base's plain_dtype() when not given.
   std::optional<DType> result;
   PatchCompat compat = PatchCompat::standard;
   // fp8 results are rounded stochastically with this seed, by default string_to_seed(key); other dtypes to the nearest.
   std::optional<uint64_t> rounding_seed;
-  // The base stands for `base_scale` times its stored values (scaled fp8): records act on the product, and an fp8 result is stored divided by it.
+  // The base stands for `base_scale` times its values: records act on the product, and an fp8 result is stored divided by it. A base that carries a
+  // scale of its own (Tensor::scale) needs none here; an fp8 result then carries it too.
   float base_scale = 1;
   // Where the result's bytes come from; a caller that makes many weights in a row saves the page faults of fresh memory with a cache.
   Allocator* allocator = nullptr;

@@ -19,6 +19,7 @@ const Fingerprint& PatchValue::fingerprint() const {
       builder.add(tensor.defined());
       if (!tensor.defined()) continue;
       builder.add(tensor.dtype()).add(tensor.rank());
+      if (tensor.scale() != 1) builder.add(static_cast<double>(tensor.scale()));
       for (const int64_t extent : tensor.shape().dims()) builder.add(extent);
       if (!identity_) builder.add_bytes(tensor.byte_span());
     }

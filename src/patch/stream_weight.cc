@@ -34,7 +34,7 @@ std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRec
       const int64_t first = block * block_rows, count = std::min(block_rows, base.dim(0) - first);
       const auto at = static_cast<size_t>(first * row_size), size = static_cast<size_t>(count * row_size);
       const std::span<float> rows(dtype == DType::f32 ? result.mutable_data<float>() + at : scratch.data(), size);
-      copy_to_f32(base.slice(first, count), rows);
+      copy_range_to_f32(base, at, rows);
       if (options.base_scale != 1) {
         for (float& v : rows) v *= options.base_scale;
       }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstring>
 #include <string>
 
 #include "base/parallel.h"
 #include "tensor/convert_kernels.h"
 #include "tensor/convert_scalar.h"
+#include "tensor/quantised_blocks.h"
 #include "veneer/error.h"
 
 namespace veneer {
@@ -83,7 +85,39 @@ void load_f32(DType dtype, const std::byte* source, size_t count, float* out) {
     case DType::u16: return load<uint16_t>(source, count, out, cast);
     case DType::u8: return load<uint8_t>(source, count, out, cast);
     case DType::boolean: return load<uint8_t>(source, count, out, [](uint8_t v) { return v != 0 ? 1.0F : 0.0F; });
+    default: throw Error(ErrorCode::internal, "convert: elements in blocks are read by block", {{"dtype", std::string(to_string(dtype))}});
   }
+}
+
+// Elements [begin, begin + count) of a quantised tensor; what of a block lies outside is dropped.
+void load_blocks(const Tensor& from, size_t begin, size_t count, float* out) {
+  const BlockSize block = block_size(from.dtype());
+  std::array<float, kMaxBlockElements> values;
+  while (count > 0) {
+    const size_t skip = begin % block.elements;
+    const std::byte* source = from.bytes() + begin / block.elements * block.bytes;
+    size_t done = 0;
+    if (skip == 0 && count >= block.elements) {
+      const size_t blocks = count / block.elements;
+      dequantise_blocks(from.dtype(), source, blocks, out);
+      done = blocks * block.elements;
+    } else {
+      dequantise_blocks(from.dtype(), source, 1, values.data());
+      done = std::min(count, block.elements - skip);
+      std::copy_n(values.data() + skip, done, out);
+    }
+    begin += done;
+    count -= done;
+    out += done;
+  }
+}
+
+// Elements [begin, begin + count) of any tensor as f32.
+void load_values(const Tensor& from, size_t begin, size_t count, float* out) {
+  if (is_quantised(from.dtype())) return load_blocks(from, begin, count, out);
+  load_f32(from.dtype(), from.bytes() + begin * size_of(from.dtype()), count, out);
+  if (from.scale() == 1) return;
+  for (size_t i = 0; i < count; ++i) out[i] *= from.scale();
 }
 
 void store_f32(DType dtype, const float* values, size_t count, std::byte* out) {
@@ -99,7 +133,8 @@ void store_f32(DType dtype, const float* values, size_t count, std::byte* out) {
 }
 
 // 64-bit integers keep more bits in f64 than a pass through f32 would leave.
-void load_f64(DType dtype, const std::byte* source, size_t count, double* out) {
+void load_f64(const Tensor& from, size_t first, size_t count, double* out) {
+  const std::byte* source = is_floating(from.dtype()) ? nullptr : from.bytes() + first * size_of(from.dtype());
   const auto each = [&]<typename T>(T) {
     for (size_t i = 0; i < count; ++i) {
       T value;
@@ -107,7 +142,7 @@ void load_f64(DType dtype, const std::byte* source, size_t count, double* out) {
       out[i] = static_cast<double>(value);
     }
   };
-  switch (dtype) {
+  switch (from.dtype()) {
     case DType::i64: return each(int64_t{});
     case DType::u64: return each(uint64_t{});
     case DType::i32: return each(int32_t{});
@@ -117,25 +152,24 @@ void load_f64(DType dtype, const std::byte* source, size_t count, double* out) {
   std::array<float, kBlock> values;
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t part = std::min(kBlock, count - begin);
-    load_f32(dtype, source + begin * size_of(dtype), part, values.data());
+    load_values(from, first + begin, part, values.data());
     for (size_t i = 0; i < part; ++i) out[begin + i] = static_cast<double>(values[i]);
   }
 }
 
 void convert_range(const Tensor& from, Tensor& to, size_t begin, size_t end) {
-  const std::byte* source = from.bytes() + begin * size_of(from.dtype());
-  std::byte* target = to.mutable_bytes() + begin * size_of(to.dtype());
-  if (from.dtype() == to.dtype()) {
-    std::memcpy(target, source, (end - begin) * size_of(to.dtype()));
+  if (from.dtype() == to.dtype() && from.scale() == 1) {
+    const size_t size = size_of(to.dtype());
+    std::memcpy(to.mutable_bytes() + begin * size, from.bytes() + begin * size, (end - begin) * size);
   } else if (to.dtype() == DType::f64) {
-    load_f64(from.dtype(), source, end - begin, to.mutable_data<double>() + begin);
+    load_f64(from, begin, end - begin, to.mutable_data<double>() + begin);
   } else if (to.dtype() == DType::f32) {
-    load_f32(from.dtype(), source, end - begin, to.mutable_data<float>() + begin);
+    load_values(from, begin, end - begin, to.mutable_data<float>() + begin);
   } else {
     std::array<float, kBlock> values;
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t count = std::min(kBlock, end - i);
-      load_f32(from.dtype(), from.bytes() + i * size_of(from.dtype()), count, values.data());
+      load_values(from, i, count, values.data());
       store_f32(to.dtype(), values.data(), count, to.mutable_bytes() + i * size_of(to.dtype()));
     }
   }
@@ -151,8 +185,8 @@ float round_to(float value, DType dtype) {
 }
 
 Tensor to_dtype(const Tensor& tensor, DType dtype, Allocator& allocator) {
-  if (tensor.dtype() == dtype && tensor.aligned()) return tensor;
-  if (tensor.dtype() != dtype && !is_floating(dtype)) {
+  if (tensor.dtype() == dtype && tensor.aligned() && tensor.scale() == 1) return tensor;
+  if (tensor.dtype() != dtype && (!is_floating(dtype) || is_quantised(dtype))) {
     throw Error(ErrorCode::unsupported, "convert: no such conversion",
                 {{"from", std::string(to_string(tensor.dtype()))}, {"to", std::string(to_string(dtype))}});
   }
@@ -166,9 +200,12 @@ void copy_to_f32(const Tensor& tensor, std::span<float> out) {
     throw Error(ErrorCode::invalid, "convert: output has another size than the tensor",
                 {{"shape", tensor.shape().to_string()}, {"output", std::to_string(out.size())}});
   }
-  parallel_for(out.size(), kGrain, [&](size_t begin, size_t end) {
-    load_f32(tensor.dtype(), tensor.bytes() + begin * size_of(tensor.dtype()), end - begin, out.data() + begin);
-  });
+  parallel_for(out.size(), kGrain, [&](size_t begin, size_t end) { copy_range_to_f32(tensor, begin, out.subspan(begin, end - begin)); });
+}
+
+void copy_range_to_f32(const Tensor& tensor, size_t begin, std::span<float> out) {
+  assert(begin + out.size() <= static_cast<size_t>(tensor.num_elements()));
+  load_values(tensor, begin, out.size(), out.data());
 }
 
 void copy_from_f32(std::span<const float> values, DType dtype, std::byte* out) {

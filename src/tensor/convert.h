@@ -23,13 +23,16 @@ uint8_t f32_to_f8_e5m2(float value);
 // `value` rounded to a floating dtype and back. f32 and f64 return it unchanged.
 float round_to(float value, DType dtype);
 
-// A tensor of `dtype` with the same shape; the same handle when it has that dtype already and is aligned. Any floating dtype to any floating
-// dtype and integers and bool to floating. f64 and 64-bit integers reach the small types through f32, as in torch; f64 directly where it is the
-// target. Throws Error(unsupported) otherwise. Large tensors are converted in parallel.
+// A tensor of `dtype` with the same shape; the same handle when it has that dtype already, is aligned and has no scale. Any floating dtype to any
+// floating dtype but the quantised, and integers and bool to floating. The result is of values: scales of fp8 and of blocks are applied. f64 and
+// 64-bit integers reach the small types through f32, as in torch; f64 directly where it is the target. Throws Error(unsupported) otherwise. Large
+// tensors are converted in parallel.
 Tensor to_dtype(const Tensor& tensor, DType dtype, Allocator& allocator = system_allocator());
 
 // Writes all elements as f32. out.size() must be the element count, else Error(invalid).
 void copy_to_f32(const Tensor& tensor, std::span<float> out);
+// Elements [begin, begin + out.size()) only, on the calling thread. They have to be there.
+void copy_range_to_f32(const Tensor& tensor, size_t begin, std::span<float> out);
 
 // Writes f32 values as `dtype` into `out` (values.size() * size_of(dtype) bytes, any alignment). Floating dtypes only, else Error(unsupported).
 void copy_from_f32(std::span<const float> values, DType dtype, std::byte* out);

@@ -15,6 +15,7 @@ inline float f16_to_f32(uint16_t bits) {
   // 2^-14 * (1 + m / 1024) - 2^-14: no subnormal f32 takes part, so a thread that flushes them to zero gets the same.
   const float tiny = std::bit_cast<float>(normal + (1U << 23)) - std::bit_cast<float>(113U << 23);
   uint32_t result = rest >= (31U << 23) ? special : normal;
+  result |= rest > (31U << 23) ? 0x400000U : 0U;  // a NaN becomes quiet, as in the machine's instruction
   result = rest < (1U << 23) ? std::bit_cast<uint32_t>(tiny) : result;
   return std::bit_cast<float>(result | sign);
 }

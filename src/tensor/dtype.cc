@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "base/checked.h"
 #include "veneer/error.h"
 
 namespace veneer {
@@ -11,12 +12,13 @@ namespace {
 struct DTypeFacts {
   DType dtype;
   std::string_view name;
-  size_t size;
+  size_t size;  // of a block
   bool floating;
+  size_t block = 1;  // elements
 };
 
 // Indexed by the enumerator's value.
-constexpr std::array<DTypeFacts, 15> kFacts = {{
+constexpr std::array<DTypeFacts, 25> kFacts = {{
     {DType::f64, "f64", 8, true},
     {DType::f32, "f32", 4, true},
     {DType::f16, "f16", 2, true},
@@ -32,13 +34,41 @@ constexpr std::array<DTypeFacts, 15> kFacts = {{
     {DType::u16, "u16", 2, false},
     {DType::u8, "u8", 1, false},
     {DType::boolean, "bool", 1, false},
+    {DType::q4_0, "q4_0", 18, true, 32},
+    {DType::q4_1, "q4_1", 20, true, 32},
+    {DType::q5_0, "q5_0", 22, true, 32},
+    {DType::q5_1, "q5_1", 24, true, 32},
+    {DType::q8_0, "q8_0", 34, true, 32},
+    {DType::q2_k, "q2_k", 84, true, 256},
+    {DType::q3_k, "q3_k", 110, true, 256},
+    {DType::q4_k, "q4_k", 144, true, 256},
+    {DType::q5_k, "q5_k", 176, true, 256},
+    {DType::q6_k, "q6_k", 210, true, 256},
 }};
 
 const DTypeFacts& facts(DType dtype) { return kFacts[static_cast<size_t>(dtype)]; }
 
 }  // namespace
 
-size_t size_of(DType dtype) { return facts(dtype).size; }
+BlockSize block_size(DType dtype) { return {facts(dtype).block, facts(dtype).size}; }
+bool is_quantised(DType dtype) { return facts(dtype).block > 1; }
+
+uint64_t storage_bytes(DType dtype, uint64_t num_elements) {
+  const DTypeFacts& of = facts(dtype);
+  if (of.block > 1 && num_elements % of.block != 0) {
+    throw Error(ErrorCode::corrupt, "tensor: elements do not fill whole blocks",
+                {{"dtype", std::string(of.name)}, {"elements", std::to_string(num_elements)}, {"block", std::to_string(of.block)}});
+  }
+  return checked_mul(num_elements / of.block, of.size, "tensor");
+}
+
+size_t size_of(DType dtype) {
+  const DTypeFacts& of = facts(dtype);
+  if (of.block > 1)
+    throw Error(ErrorCode::unsupported, "elements of a quantised tensor have no bytes of their own", {{"dtype", std::string(of.name)}});
+  return of.size;
+}
+
 std::string_view to_string(DType dtype) { return facts(dtype).name; }
 bool is_floating(DType dtype) { return facts(dtype).floating; }
 

@@ -25,8 +25,11 @@ class Allocator {
   virtual std::shared_ptr<std::byte> allocate(size_t size_bytes) = 0;
 };
 
-// Plain memory from the system; blocks of 2 MiB and more are aligned to 2 MiB and ask for huge pages.
+// Memory from the system. Blocks of 256 KiB and more lie in huge pages where the system grants them, and come from those that came back before: of
+// these it keeps at most a 32nd of the machine's memory. Thread-safe.
 Allocator& system_allocator();
+// Gives what the system allocator keeps back to the system.
+void release_idle_memory();
 
 class Tensor {
  public:
@@ -36,8 +39,11 @@ class Tensor {
   static Tensor zeros(const Shape& shape, DType dtype, Allocator& allocator = system_allocator());
   // Copies the values. The element count has to fit the shape.
   static Tensor from(const Shape& shape, std::span<const float> values);
-  // A read-only tensor over bytes that `owner` keeps alive. `data` may be unaligned for its dtype: see aligned().
+  // A read-only tensor over bytes that `owner` keeps alive. `data` may be unaligned for its dtype: see aligned(). Throws Error(corrupt) when a
+  // quantised dtype's blocks do not fill the shape.
   static Tensor view(const Shape& shape, DType dtype, const void* data, std::shared_ptr<const void> owner);
+  // The same bytes with each element standing for `scale` times its stored value. fp8 only, and a finite scale above 0, else Error(invalid).
+  Tensor with_scale(float scale) const;
 
   bool defined() const { return owner_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -45,10 +51,17 @@ class Tensor {
   int rank() const { return shape_.rank(); }
   DType dtype() const { return dtype_; }
   int64_t num_elements() const { return shape_.num_elements(); }
-  size_t size_bytes() const { return static_cast<size_t>(num_elements()) * size_of(dtype_); }
+  size_t size_bytes() const {
+    const BlockSize block = block_size(dtype_);
+    return static_cast<size_t>(num_elements()) / block.elements * block.bytes;
+  }
+  // What each stored element is multiplied by; other than 1 for scaled fp8 only. Conversions apply it.
+  float scale() const { return scale_; }
+  // What the values can be kept in one by one, without scales: f32 for quantised and scaled tensors, else the dtype.
+  DType plain_dtype() const { return is_quantised(dtype_) || scale_ != 1 ? DType::f32 : dtype_; }
   bool writable() const { return writable_; }
   // Whether the first byte is aligned for the dtype. Files do not promise it; typed access needs it.
-  bool aligned() const { return reinterpret_cast<uintptr_t>(data_) % size_of(dtype_) == 0; }
+  bool aligned() const { return is_quantised(dtype_) || reinterpret_cast<uintptr_t>(data_) % size_of(dtype_) == 0; }
 
   const std::byte* bytes() const { return data_; }
   std::byte* mutable_bytes() {
@@ -72,7 +85,7 @@ class Tensor {
 
   // Shares the bytes under another shape of the same element count.
   Tensor reshape(const Shape& shape) const;
-  // Shares rows [begin, begin + count) of the first dimension.
+  // Shares rows [begin, begin + count) of the first dimension. Throws Error(unsupported) where that would cut a quantised block.
   Tensor slice(int64_t begin, int64_t count) const;
   // Own, writable, aligned bytes.
   Tensor clone(Allocator& allocator = system_allocator()) const;
@@ -81,6 +94,7 @@ class Tensor {
   Shape shape_;
   DType dtype_ = DType::f32;
   bool writable_ = false;
+  float scale_ = 1;
   const std::byte* data_ = nullptr;
   std::shared_ptr<const void> owner_;
 };

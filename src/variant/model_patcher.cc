@@ -165,7 +165,7 @@ std::map<std::string, KeyPatches, std::less<>> ModelPatcher::get_key_patches(std
 }
 
 Tensor ModelPatcher::patch_weight_to_device(std::string_view key) const {
-  return description_.patched_weight(key, description_.model->weight(key).dtype());
+  return description_.patched_weight(key, description_.model->weight(key).plain_dtype());
 }
 
 std::map<std::string, Tensor, std::less<>> ModelPatcher::model_state_dict(std::string_view prefix) const {
@@ -174,7 +174,7 @@ std::map<std::string, Tensor, std::less<>> ModelPatcher::model_state_dict(std::s
   const auto& weights = description_.model->weights();
   for (auto it = weights.lower_bound(prefix); it != weights.end() && it->first.starts_with(prefix); ++it) {
     const bool patched = current && std::binary_search(state.backup.begin(), state.backup.end(), it->first);
-    out.emplace(it->first, patched ? current->description().patched_weight(it->first, it->second.dtype()) : it->second);
+    out.emplace(it->first, patched ? current->description().patched_weight(it->first, it->second.plain_dtype()) : it->second);
   }
   return out;
 }

@@ -10,7 +10,7 @@ models::EmbeddingSource golden_embeddings(const Group& group) {
   if (std::filesystem::exists(folder)) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() != ".safetensors") continue;
-      const Tensor vectors = models::read_textual_inversion(formats::SafetensorsFile::open(entry.path()), models::sd1_clip_l());
+      const Tensor vectors = models::read_textual_inversion(formats::ModelFile::open(entry.path()), models::sd1_clip_l());
       known.emplace(entry.path().filename().string(), vectors);
       known.emplace(entry.path().stem().string(), vectors);
     }

@@ -142,7 +142,7 @@ std::unique_ptr<Group> Group::open(const std::filesystem::path& folder, const st
   group->root_ = folder;
   group->manifest_ = read_json(folder / name / "manifest.json");
   for (const auto& file : group->manifest_.value("files", nlohmann::json::array())) {
-    group->files_.push_back(formats::SafetensorsFile::open(folder / name / file.get<std::string>()));
+    group->files_.push_back(formats::ModelFile::open(folder / name / file.get<std::string>()));
   }
   return group;
 }
@@ -164,8 +164,8 @@ Tensor Group::tensor(std::string_view name) const {
   throw Error(ErrorCode::not_found, "goldens: no such tensor", {{"group", name_}, {"tensor", std::string(name)}});
 }
 
-formats::SafetensorsFile Group::model(const std::string& name) const {
-  return formats::SafetensorsFile::open(root_ / "models" / (name + ".safetensors"));
+formats::ModelFile Group::model(const std::string& name) const {
+  return formats::ModelFile::open(root_ / "models" / (name + ".safetensors"));
 }
 
 nlohmann::json Group::model_config(const std::string& name) const { return read_json(root_ / "models" / (name + ".json")); }

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "tensor/tensor.h"
 
 namespace veneer::goldens {
@@ -81,7 +81,7 @@ class Group {
   Tensor tensor(std::string_view name) const;
   bool has_tensor(std::string_view name) const;
   // models/NAME.safetensors of the goldens folder.
-  formats::SafetensorsFile model(const std::string& name) const;
+  formats::ModelFile model(const std::string& name) const;
   // models/NAME.json
   nlohmann::json model_config(const std::string& name) const;
 
@@ -89,7 +89,7 @@ class Group {
   std::string name_;
   std::filesystem::path root_;
   nlohmann::json manifest_;
-  std::vector<formats::SafetensorsFile> files_;
+  std::vector<formats::ModelFile> files_;
 };
 
 // Runs one case. A case that a runner cannot run throws; that is a failure.

@@ -22,7 +22,7 @@ struct Models {
   patch::UnetLayout layout;
 };
 
-void add_keys(std::vector<std::string>& keys, Models& models, const formats::SafetensorsFile& file, std::string_view from, std::string_view to) {
+void add_keys(std::vector<std::string>& keys, Models& models, const formats::ModelFile& file, std::string_view from, std::string_view to) {
   for (const auto& entry : file.entries()) {
     if (!entry.name.starts_with(from)) continue;
     keys.push_back(std::string(to) + entry.name.substr(from.size()));

@@ -12,12 +12,12 @@ namespace veneer::models {
 namespace {
 
 // A safetensors file with a header and zeros behind it.
-formats::SafetensorsFile file_of(const std::string& header, size_t data_bytes) {
+formats::ModelFile file_of(const std::string& header, size_t data_bytes) {
   auto bytes = std::make_shared<std::vector<std::byte>>(8 + header.size() + data_bytes);
   const uint64_t size = header.size();
   std::memcpy(bytes->data(), &size, sizeof size);
   std::memcpy(bytes->data() + 8, header.data(), header.size());
-  return formats::SafetensorsFile::parse(*bytes, bytes, "test.safetensors");
+  return formats::ModelFile::parse(*bytes, bytes, "test.safetensors");
 }
 
 TEST(TextualInversion, TakesTheFirstTensor) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "formats/scaled_fp8.h"
 #include "models/family/diffusers_vae.h"
 #include "veneer/error.h"
 
@@ -107,11 +108,7 @@ const std::string_view* first_holding(const std::array<std::string_view, N>& pre
 
 }  // namespace
 
-WeightMap tensors_of(const formats::SafetensorsFile& file) {
-  WeightMap out;
-  for (const auto& entry : file.entries()) out.emplace(entry.name, file.tensor(entry.name));
-  return out;
-}
+WeightMap tensors_of(const formats::ModelFile& file) { return formats::tensors_with_scales(file); }
 
 LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& source, const ObjectsOf& objects) {
   LoadedCheckpoint out;
@@ -158,7 +155,7 @@ namespace {
 // Opens a file and adds its name to what goes wrong inside.
 template <typename Load>
 auto from_file(const std::filesystem::path& path, Load load) {
-  const formats::SafetensorsFile file = formats::SafetensorsFile::open(path);
+  const formats::ModelFile file = formats::ModelFile::open(path);
   return load(tensors_of(file), file.name());
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "models/clip/text_encoder.h"
 #include "models/family/family.h"
 #include "models/unet/unet.h"
@@ -47,11 +47,11 @@ struct LoadedCheckpoint {
 using ObjectsOf = std::function<std::map<std::string, variant::ModelObject>(const FamilyDef&)>;
 
 // Every function throws Error(not_found) or Error(corrupt) for a file that cannot be read, Error(corrupt) naming file and tensor for a missing tensor
-// or one of the wrong shape, Error(unsupported) saying what the file looks like when it is something else. No tensor's bytes are read. `source` names
-// the file in errors.
+// or one of the wrong shape, Error(unsupported) saying what the file looks like when it is something else. No tensor's bytes are read but scales.
+// `source` names the file in errors.
 
-// Handles of all tensors of a file.
-WeightMap tensors_of(const formats::SafetensorsFile& file);
+// Handles of all tensors of a file; fp8 weights carry the scales of their companions, which are left out (formats/scaled_fp8.h).
+WeightMap tensors_of(const formats::ModelFile& file);
 
 LoadedCheckpoint load_checkpoint(const WeightMap& tensors, const std::string& source, const ObjectsOf& objects = {});
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& path, const ObjectsOf& objects = {});

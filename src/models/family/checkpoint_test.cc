@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "formats/safetensors.h"
 #include "models/testing/test_models.h"
 #include "veneer/error.h"
 

@@ -18,7 +18,7 @@ class NestedAdder final : public RowAdder {
       : base_(std::move(base)), steps_(std::move(steps)), strength_(static_cast<float>(strength)) {}
   void add(int64_t first, int64_t count, std::span<float> rows) const override {
     std::vector<float> values(rows.size());
-    copy_to_f32(base_.slice(first, count), values);
+    copy_range_to_f32(base_, static_cast<size_t>(first * base_.shape().num_elements_from(1)), values);
     steps_.apply(first, count, values);
     for (size_t i = 0; i < rows.size(); ++i) rows[i] += strength_ * values[i];
   }

@@ -1,0 +1,128 @@
+#include "formats/read_back.h"
+
+#include <fcntl.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "formats/file_descriptor.h"
+
+namespace veneer::formats {
+namespace {
+
+// Sent to the disk and read at a time.
+constexpr uint64_t kChunk = uint64_t{8} << 20;
+
+}  // namespace
+
+struct FastDigest::State {
+  XXH3_state_t* xxh = XXH3_createState();
+  State() {
+    if (xxh == nullptr) throw std::bad_alloc();
+    XXH3_128bits_reset(xxh);
+  }
+  ~State() { XXH3_freeState(xxh); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+FastDigest::FastDigest() : state_(std::make_unique<State>()) {}
+FastDigest::FastDigest(FastDigest&&) noexcept = default;
+FastDigest& FastDigest::operator=(FastDigest&&) noexcept = default;
+FastDigest::~FastDigest() = default;
+
+void FastDigest::add(std::span<const std::byte> bytes) { XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size()); }
+
+bool FastDigest::operator==(const FastDigest& other) const {
+  return XXH128_isEqual(XXH3_128bits_digest(state_->xxh), XXH3_128bits_digest(other.state_->xxh)) != 0;
+}
+
+struct ReadBack::State {
+  State(const std::filesystem::path& file, uint64_t begin)
+      : path(file), open(open_for_reading(file)), position(begin), end(begin), thread([this] { run(); }) {}
+
+  // Waits until there is a whole chunk, or the end is known. Returns how far to read.
+  uint64_t next_end() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return done || end - position >= kChunk; });
+    return std::min(end, position + kChunk);
+  }
+
+  void read_to(uint64_t until) {
+    const int fd = open.fd.get();
+    const auto begin = static_cast<off_t>(position), size = static_cast<off_t>(until - position);
+    // Hints: where they are refused the bytes come from the system's memory. What counts for safety is the flush before the rename.
+    (void)::sync_file_range(fd, begin, size, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    (void)::posix_fadvise(fd, begin, size, POSIX_FADV_DONTNEED);
+    while (position < until) {
+      const ssize_t count =
+          ::pread(fd, piece.data(), static_cast<size_t>(std::min<uint64_t>(piece.size(), until - position)), static_cast<off_t>(position));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw file_error("file cannot be read", path, errno);
+      if (count == 0) throw Error(ErrorCode::corrupt, "file ends before what was written to it", {{"file", path.string()}});
+      digest.add(std::span(piece).first(static_cast<size_t>(count)));
+      position += static_cast<uint64_t>(count);
+    }
+  }
+
+  void run() {
+    try {
+      while (true) {
+        const uint64_t until = next_end();
+        if (until == position) return;
+        read_to(until);
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+
+  void join() {
+    {
+      const std::lock_guard lock(mutex);
+      done = true;
+    }
+    changed.notify_one();
+    if (thread.joinable()) thread.join();
+  }
+
+  std::filesystem::path path;
+  OpenFile open;
+  FastDigest digest;
+  std::vector<std::byte> piece = std::vector<std::byte>(size_t{1} << 20);
+  uint64_t position;  // the thread's
+  std::exception_ptr failure;
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t end;
+  bool done = false;
+  std::thread thread;  // last: it uses all of the above
+};
+
+ReadBack::ReadBack(const std::filesystem::path& path, uint64_t begin) : state_(std::make_unique<State>(path, begin)) {}
+
+ReadBack::~ReadBack() { state_->join(); }
+
+void ReadBack::written_to(uint64_t end) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->end = end;
+  }
+  state_->changed.notify_one();
+}
+
+FastDigest ReadBack::finish() {
+  state_->join();
+  if (state_->failure) std::rethrow_exception(state_->failure);
+  return std::move(state_->digest);
+}
+
+}  // namespace veneer::formats
