@@ -1,45 +1,13 @@
 #include "engine/validation_error.h"
 
-#include <algorithm>
-#include <iterator>
 #include <optional>
 
-#include "graph/json_text.h"
-#include "registry/nearest_names.h"
+#include "engine/fault_details.h"
 
 namespace veneer::engine {
 namespace {
 
 using graph::Json;
-
-// Longer lists of allowed values are cut: a person does not read them, and the nearest ones are named besides.
-constexpr size_t kMostAllowed = 60;
-
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : graph::dump_json(value); }
-
-std::string join(const std::vector<std::string>& names, const char* separator) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : separator) + name;
-  return out;
-}
-
-// "cat.safetensors" -> "cat"; a dot within a word of the last path part counts as well, which does no harm to a suggestion.
-std::string without_extension(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
-}
-
-// Extensions may be missing from the name that is asked for.
-std::vector<std::string> nearest_options(const std::string& received, const std::vector<std::string>& options) {
-  std::vector<std::string> nearest = registry::nearest_names(received, options);
-  if (!nearest.empty()) return nearest;
-  std::vector<std::string> stems;
-  std::transform(options.begin(), options.end(), std::back_inserter(stems), without_extension);
-  for (const std::string& stem : registry::nearest_names(without_extension(received), stems)) {
-    nearest.push_back(options[static_cast<size_t>(std::find(stems.begin(), stems.end(), stem) - stems.begin())]);
-  }
-  return nearest;
-}
 
 void add_choices(Error::Context& context, std::vector<std::string> options, const std::string& received) {
   const std::vector<std::string> nearest = nearest_options(received, options);
@@ -50,20 +18,6 @@ void add_choices(Error::Context& context, std::vector<std::string> options, cons
     options.push_back("... (" + std::to_string(count) + " in all)");
   }
   context.emplace_back("allowed", count == 0 ? "(there is none)" : join(options, " | "));
-}
-
-std::string range_of(const graph::InputDef& input) {
-  std::string range = input.type;
-  if (!input.min.is_null()) range += " from " + text_of(input.min);
-  if (!input.max.is_null()) range += " to " + text_of(input.max);
-  return range;
-}
-
-// The value in question; null when the fault is about no value or about a link.
-Json value_of(const Json& extra, const graph::PromptNode* node, const std::string& input) {
-  if (extra.contains("received_value")) return extra.at("received_value");
-  const Json* value = node == nullptr || extra.contains("linked_node") ? nullptr : node->input(input);
-  return value == nullptr || graph::as_link(*value) ? Json() : *value;
 }
 
 void add_fault(Error::Context& context, const Json& fault, const graph::PromptNode* node, const graph::NodeDef* def,
@@ -84,39 +38,6 @@ void add_fault(Error::Context& context, const Json& fault, const graph::PromptNo
   // Of a value that is not allowed the details only say again what is there already.
   const std::string details = text_of(fault.at("details"));
   if (!details.empty() && details != name && fault.at("type") != "value_not_in_list") context.emplace_back("detail", details);
-}
-
-struct BrokenLink {
-  std::string text, input;
-  Json link;
-  std::string outputs;  // what the node behind the link has; empty: there is no such node
-};
-
-// The outputs as "0 MODEL, 1 CLIP".
-std::string outputs_of(const graph::NodeDef& def) {
-  std::vector<std::string> outputs;
-  for (const graph::OutputDef& output : def.outputs) outputs.push_back(std::to_string(outputs.size()) + " " + output.type);
-  return outputs.empty() ? "(there is none)" : join(outputs, ", ");
-}
-
-// The link to nothing among the inputs of a node whose check ended with an exception. The fault does not have it: its input and link are those by
-// which the check came to the node.
-std::optional<BrokenLink> broken_link(const graph::PromptNode& node, const graph::NodeDef& def, const graph::Prompt& prompt,
-                                      const graph::NodeRegistry& registry) {
-  for (const graph::InputDef& input : def.inputs) {
-    const Json* link = input.section == graph::InputSection::hidden ? nullptr : node.input(input.name);
-    if (link == nullptr || !link->is_array() || link->size() != 2) continue;
-    const Json& id = link->at(0);
-    const graph::PromptNode* source = id.is_string() ? prompt.find(id.get_ref<const std::string&>()) : nullptr;
-    if (source == nullptr) return BrokenLink{"a link leads to a node that does not exist", input.name, *link, ""};
-    const graph::NodeDef* source_def = registry.find(source->class_type);
-    if (source_def == nullptr) continue;
-    const auto count = static_cast<int64_t>(source_def->outputs.size());
-    const std::optional<graph::Link> edge = graph::as_link(*link);
-    if (edge && edge->slot >= 0 && edge->slot < count) continue;
-    return BrokenLink{"a link leads to an output that does not exist", input.name, *link, outputs_of(*source_def)};
-  }
-  return std::nullopt;
 }
 
 // An exception's words are Python's ("tuple index out of range"); these are for people.

@@ -1,9 +1,10 @@
 #include "engine/workflow_input.h"
 
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "formats/png.h"
+#include "graph/editor/convert_editor.h"
 #include "graph/json_text.h"
 #include "graph/prompt.h"
 #include "veneer/error.h"
@@ -16,11 +17,17 @@ using graph::Json;
 // In a picture the prompt is one text chunk, and every other chunk that holds JSON was a member of extra_pnginfo.
 WorkflowInput read_picture(std::span<const std::byte> bytes) {
   const formats::ImageBytes image = formats::decode_png(bytes, "workflow picture");
+  WorkflowInput out;
   const std::string* prompt = image.find_text("prompt");
-  if (prompt == nullptr) {
-    throw Error(ErrorCode::invalid, "workflow: the picture carries no recipe", {{"want", "a text chunk called 'prompt', as SaveImage writes it"}});
+  const std::string* workflow = image.find_text("workflow");
+  if (prompt != nullptr) {
+    out.prompt = graph::parse_json(*prompt);
+  } else if (workflow != nullptr) {
+    out.prompt = graph::parse_json(*workflow);
+  } else {
+    throw Error(ErrorCode::invalid, "workflow: the picture carries no recipe",
+                {{"want", "a text chunk called 'prompt' or 'workflow', as SaveImage writes them"}});
   }
-  WorkflowInput out{graph::parse_json(*prompt), nullptr};
   for (const auto& [key, text] : image.text) {
     if (key == "prompt") continue;
     try {
@@ -34,10 +41,15 @@ WorkflowInput read_picture(std::span<const std::byte> bytes) {
   return out;
 }
 
-void refuse_editor_form(const Json& json) {
-  if (!graph::is_editor_workflow(json)) return;
-  throw Error(ErrorCode::unsupported, "workflow: this is the form that the editor saves, which cannot be run as it is",
-              {{"want", "API format: in the editor choose Workflow > Export (API)"}});
+// The pictures that come out carry what the editor saved, so that it can be opened there again.
+void convert_editor_form(WorkflowInput& input, const graph::NodeRegistry& registry) {
+  if (!graph::is_editor_workflow(input.prompt)) return;
+  graph::EditorConversion converted = graph::convert_editor_workflow(input.prompt, registry);
+  if (!input.extra_pnginfo.is_object()) input.extra_pnginfo = Json::object();
+  input.extra_pnginfo["workflow"] = std::move(input.prompt);
+  input.prompt = std::move(converted.prompt);
+  input.remarks = std::move(converted.remarks);
+  input.from_editor = true;
 }
 
 std::string join(const std::vector<std::string>& names) {
@@ -103,7 +115,7 @@ void set_seed(Json& prompt, uint64_t seed) {
 
 }  // namespace
 
-WorkflowInput read_workflow(std::string_view bytes) {
+WorkflowInput read_workflow(std::string_view bytes, const graph::NodeRegistry& registry) {
   const std::span<const std::byte> raw = std::as_bytes(std::span(bytes.data(), bytes.size()));
   WorkflowInput out;
   if (formats::is_png(raw)) {
@@ -118,12 +130,21 @@ WorkflowInput read_workflow(std::string_view bytes) {
       out.prompt = std::move(json);
     }
   }
-  refuse_editor_form(out.prompt);
+  convert_editor_form(out, registry);
   if (!out.prompt.is_object() || out.prompt.empty()) {
-    throw Error(ErrorCode::invalid, "workflow: not a workflow in API format",
+    throw Error(ErrorCode::invalid, out.from_editor ? "workflow: there is no node in it that runs" : "workflow: not a workflow in API format",
                 {{"want", "an object of nodes: {\"1\": {\"class_type\": ..., \"inputs\": {...}}}"}});
   }
   return out;
+}
+
+std::vector<std::string> remark_lines(const std::vector<graph::EditorRemark>& remarks) {
+  std::vector<std::string> lines;
+  for (const graph::EditorRemark& remark : remarks) {
+    lines.push_back("node " + remark.node + " (" + remark.class_type + ")" + (remark.input.empty() ? "" : ", input " + remark.input) + ": " +
+                    remark.text);
+  }
+  return lines;
 }
 
 void apply_overrides(Json& prompt, const JobOptions& options, const graph::NodeRegistry& registry) {

@@ -39,6 +39,7 @@ const std::vector<std::string>& ChoiceCache::options(const InputDef& input) {
 }
 
 Json ChoiceCache::config(const InputDef& input) {
+  if (terse_) return nullptr;
   Json config = Json::array();
   if (input.is_choice() && input.choice_form == ChoiceForm::list) {
     config.push_back(options(input));

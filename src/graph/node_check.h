@@ -18,7 +18,8 @@ namespace veneer::graph {
 // The options of choices, asked for once per validation however many nodes use them.
 class ChoiceCache {
  public:
-  explicit ChoiceCache(const Environment& environment) : environment_(environment) {}
+  // `terse`: configs are null.
+  explicit ChoiceCache(const Environment& environment, bool terse = false) : environment_(environment), terse_(terse) {}
   const Environment& environment() const { return environment_; }
   const std::vector<std::string>& options(const InputDef& input);
   // [type, options object] as in /object_info.
@@ -27,6 +28,7 @@ class ChoiceCache {
 
  private:
   const Environment& environment_;
+  bool terse_;
   std::unordered_map<const InputDef*, std::vector<std::string>> options_;
 };
 

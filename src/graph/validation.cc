@@ -16,7 +16,7 @@ constexpr size_t kMaxDependentSteps = 5'000'000;  // work spent on telling which
 class Validator {
  public:
   Validator(Prompt& prompt, const NodeRegistry& registry, const Environment& environment, const ValidationOptions& options)
-      : prompt_(prompt), choices_(environment), options_(options), nodes_(prompt.size()) {
+      : prompt_(prompt), choices_(environment, options.terse), options_(options), nodes_(prompt.size()) {
     for (size_t i = 0; i < prompt.size(); ++i) nodes_[i].def = registry.find(prompt.nodes()[i].class_type);
   }
 
@@ -165,6 +165,7 @@ Json Validator::node_errors(const std::vector<size_t>& bad_outputs) const {
   std::vector<size_t> seen_by(nodes_.size(), Prompt::kNone);
   size_t steps = 0;
   for (const size_t output : bad_outputs) {
+    if (options_.terse) break;
     std::vector<size_t> stack = {output};
     seen_by[output] = output;
     while (!stack.empty() && steps < kMaxDependentSteps) {

@@ -21,6 +21,8 @@ struct ValidationOptions {
   bool strict = false;
   // Lets links name outputs from the end, ["3", -1] for the last, as ComfyUI does by accident. Otherwise there is no such output.
   bool negative_slots = false;
+  // Errors without what only the server's answer needs and what costs most: input_config is null, dependent_outputs is empty.
+  bool terse = false;
 };
 
 struct UnknownClass {

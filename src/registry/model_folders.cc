@@ -84,13 +84,14 @@ ModelFolders::ModelFolders(std::span<const fs::path> roots, std::span<const Mode
   }
 }
 
-void ModelFolders::add_folder(std::string_view kind, fs::path folder) {
+void ModelFolders::add_folder(std::string_view kind, fs::path folder, bool first) {
   for (const auto& [older, name] : kOlderNames) {
     if (kind == older) kind = name;
   }
   Place& place = places_[std::string(kind)];
   place.kind.name = kind;
-  if (std::ranges::find(place.folders, folder) == place.folders.end()) place.folders.push_back(std::move(folder));
+  if (std::ranges::find(place.folders, folder) != place.folders.end()) return;
+  place.folders.insert(first ? place.folders.begin() : place.folders.end(), std::move(folder));
 }
 
 std::vector<std::string> ModelFolders::kinds() const {
@@ -105,7 +106,7 @@ const ModelFolders::Place& ModelFolders::place(std::string_view kind) const {
     if (found == places_.end() && kind == older) found = places_.find(name);
   }
   if (found != places_.end()) return found->second;
-  throw Error(ErrorCode::not_found, "model: no such kind", {{"kind", std::string(kind)}, {"nearest", joined(nearest_names(kind, kinds()))}});
+  throw Error(ErrorCode::not_found, "model: no such kind", {{"kind", std::string(kind)}, {"nearest", joined(nearest_names(kind, kinds()))}, {"allowed", joined(kinds())}});
 }
 
 const ModelKind& ModelFolders::kind(std::string_view name) const { return place(name).kind; }

@@ -29,8 +29,9 @@ class ModelFolders {
   // Each root holds one folder per kind ("ROOT/checkpoints"). Roots need not exist. Earlier roots win.
   explicit ModelFolders(std::span<const std::filesystem::path> roots, std::span<const ModelKind> kinds = default_model_kinds());
 
-  // One more folder of a kind, searched after those it has; an unknown kind is made, and takes every file. Not to be called while others read.
-  void add_folder(std::string_view kind, std::filesystem::path folder);
+  // One more folder of a kind, searched after those it has, or before them (`first`); an unknown kind is made, and takes every file. Not to be called
+  // while others read.
+  void add_folder(std::string_view kind, std::filesystem::path folder, bool first = false);
 
   // Kinds in order of their names.
   std::vector<std::string> kinds() const;

@@ -1,0 +1,89 @@
+#include "engine/validate_workflow.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "engine/graph_findings.h"
+#include "engine/model_checks.h"
+#include "engine/portability.h"
+#include "engine/workflow_findings.h"
+#include "engine/workflow_input.h"
+#include "engine/workflow_lock.h"
+#include "registry/library.h"
+
+namespace veneer::engine {
+namespace {
+
+using graph::Json;
+using Severity = WorkflowFinding::Severity;
+
+void append(std::vector<WorkflowFinding>& to, std::vector<WorkflowFinding> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+// Where a path or a reference is to blame, that the value is in no list says nothing more; its suggestions are kept.
+void drop_repeated(std::vector<WorkflowFinding>& findings) {
+  constexpr std::array<std::string_view, 5> kCauses = {"absolute_path", "drive_letter", "home_folder", "parent_folder", "reference_not_found"};
+  std::map<std::pair<std::string, std::string>, WorkflowFinding*> causes;
+  for (WorkflowFinding& finding : findings) {
+    if (std::ranges::find(kCauses, finding.rule) != kCauses.end()) causes.emplace(std::pair(finding.node, finding.input), &finding);
+  }
+  std::vector<bool> repeated(findings.size(), false);
+  for (size_t i = 0; i < findings.size(); ++i) {
+    const auto cause = causes.find({findings[i].node, findings[i].input});
+    if (findings[i].rule != "value_not_in_list" || cause == causes.end()) continue;
+    cause->second->nearest = findings[i].nearest;
+    cause->second->allowed = findings[i].allowed;
+    repeated[i] = true;
+  }
+  size_t index = 0;
+  std::erase_if(findings, [&](const WorkflowFinding&) { return repeated[index++]; });
+}
+
+// Classes and values that the conversion remarks on are judged by validation; what is lost is not seen there.
+std::vector<WorkflowFinding> conversion_findings(const WorkflowInput& input) {
+  std::vector<WorkflowFinding> findings = findings_of(input.remarks);
+  std::erase_if(findings, [](const WorkflowFinding& finding) { return finding.rule == "unknown_class"; });
+  return findings;
+}
+
+}  // namespace
+
+WorkflowReport validate_workflow(std::string_view workflow, const graph::NodeRegistry& nodes, const graph::Environment& environment,
+                                 const ValidateOptions& options) {
+  WorkflowInput input = read_workflow(workflow, nodes);
+  auto& library = environment.get<registry::Library>();
+  WorkflowReport report;
+  report.form = input.from_editor ? "editor" : "api";
+  report.nodes = input.prompt.size();
+  report.findings = conversion_findings(input);
+  append(report.findings, portability_findings(input.prompt, nodes));
+  const std::vector<NamedModel> named = resolve_models(input.prompt, nodes, library);
+  CheckedModels checked = check_models(named, library, options.check_models);
+  report.models = std::move(checked.models);
+  append(report.findings, std::move(checked.findings));
+  append(report.findings, graph_findings(input.prompt, nodes, environment, options.strict));
+  append(report.findings, flow_findings(input.prompt, nodes, checked.facts));
+  if (!options.lock.empty()) append(report.findings, lock_findings(read_lock(options.lock), named, library, options.on_hash));
+  drop_repeated(report.findings);
+  if (options.strict) {
+    for (WorkflowFinding& finding : report.findings) {
+      if (finding.severity == Severity::warning) finding.severity = Severity::error;
+    }
+  }
+  sort_findings(report.findings);
+  report.valid = report.count(Severity::error) == 0;
+  return report;
+}
+
+std::string lock_workflow(std::string_view workflow, const graph::NodeRegistry& nodes, const graph::Environment& environment,
+                          const HashProgress& progress) {
+  WorkflowInput input = read_workflow(workflow, nodes);
+  auto& library = environment.get<registry::Library>();
+  return write_lock(resolve_models(input.prompt, nodes, library), library, progress);
+}
+
+}  // namespace veneer::engine

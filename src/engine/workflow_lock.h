@@ -1,0 +1,32 @@
+// Locks: the models of a workflow by content, for other machines to compare with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/workflow_models.h"
+#include "veneer/workflow.h"
+
+namespace veneer::engine {
+
+struct LockedModel {
+  std::string kind, name;
+  uint64_t size_bytes = 0;
+  std::string sha256;
+};
+
+// The text of a lock file: {"veneer_lock": 1, "models": [{"kind", "name", "size", "sha256", "used_by": [...]}]}, sorted. Throws Error(not_found) for
+// a model that does not exist and what hashing does.
+std::string write_lock(const std::vector<NamedModel>& models, registry::Library& library, const HashProgress& progress);
+
+// Throws Error saying what is wrong with it; the text begins with "lock:".
+std::vector<LockedModel> read_lock(std::string_view text);
+
+// Whether the workflow's models are those of the lock: rules "lock_size", "lock_hash", "not_locked", "lock_unused". Files whose size differs are not
+// hashed.
+std::vector<WorkflowFinding> lock_findings(const std::vector<LockedModel>& lock, const std::vector<NamedModel>& models, registry::Library& library,
+                                           const HashProgress& progress);
+
+}  // namespace veneer::engine

@@ -1,0 +1,82 @@
+// Library: the model files of a machine: found by any reference, recognised by their headers, hashed once.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "registry/file_identity.h"
+#include "registry/hash_index.h"
+#include "registry/model_facts.h"
+#include "registry/model_folders.h"
+#include "registry/model_reference.h"
+
+namespace veneer::registry {
+
+// All members may be called from any thread.
+class Library {
+ public:
+  struct Found {
+    std::string name;  // in the folders of its kind
+    std::filesystem::path file;
+  };
+  struct Verified {
+    std::string sha256;
+    std::string cache_key;
+    std::filesystem::path link;  // in the cache folder; empty when it could not be made, or there is no such folder
+    bool was_known = false;      // the file was hashed before and is the same since
+    std::string other_before;    // what it was then, where a new hash is another though nothing tells of a change; or else ""
+  };
+  struct Collected {
+    size_t hashes = 0;  // of files that are gone or were changed
+    size_t links = 0;   // in the cache folder, to such files
+  };
+
+  // `cache`: where the index ("hashes.sqlite") and the links ("models/") are; empty: nothing is kept.
+  Library(std::shared_ptr<const ModelFolders> folders, std::filesystem::path cache);
+
+  const ModelFolders& folders() const { return *folders_; }
+  const std::filesystem::path& cache() const { return cache_; }
+
+  // The file that a reference names. A version is the folder of that name in a folder of the kind, with one model in it; hashes are found among files
+  // that were verified. Throws Error(not_found) with what is near, Error(invalid) for a broken name and a reference that fits several files.
+  Found find(std::string_view kind, std::string_view reference);
+  // The same, but nothing where there is no such file.
+  std::optional<Found> try_find(std::string_view kind, std::string_view reference);
+
+  // From the header; kept while the file stays the same. Throws what read_header does.
+  std::shared_ptr<const ModelFacts> facts(const std::filesystem::path& file);
+
+  std::optional<std::string> known_hash(const std::filesystem::path& file) { return index_.known(file); }
+  std::string hash(const std::filesystem::path& file, const HashIndex::Progress& progress = {}) { return index_.hash(file, progress); }
+  // Hashes the file and links it under its cache key. `anew`: reads it though its hash is known.
+  Verified verify(const std::filesystem::path& file, const HashIndex::Progress& progress = {}, bool anew = false);
+  // Throws Error(invalid) when there is an index that cannot be read; no link is removed then.
+  Collected collect();
+
+  // "" or why hashes are not kept.
+  std::string notice() const { return index_.notice(); }
+
+ private:
+  struct Known {
+    FileIdentity identity;
+    std::shared_ptr<const ModelFacts> facts;
+  };
+  std::optional<Found> find_version(std::string_view kind, const ModelReference& reference) const;
+  std::optional<Found> find_hash(std::string_view kind, const ModelReference& reference);
+  void require_index() const;
+  std::filesystem::path link_to(const std::filesystem::path& file, const std::string& key) const;
+
+  std::shared_ptr<const ModelFolders> folders_;
+  std::filesystem::path cache_;
+  HashIndex index_;
+  std::mutex mutex_;
+  std::map<std::filesystem::path, Known> facts_;
+};
+
+}  // namespace veneer::registry
