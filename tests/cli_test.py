@@ -275,9 +275,9 @@ class CommandLine(unittest.TestCase):
         self.assertIn("cannot read the workflow", run.stderr)
         self.assertIn("file: standard input", run.stderr)
 
-    def test_the_form_of_the_editor_says_how_to_export(self):
-        error = self.refused({"nodes": [], "links": [], "version": 0.4}, says=["the editor saves", "Export (API)"])
-        self.assertEqual(error["code"], "unsupported")
+    def test_an_empty_workflow_of_the_editor_says_that_nothing_runs(self):
+        error = self.refused({"nodes": [], "links": [], "version": 0.4}, says=["no node in it that runs"])
+        self.assertEqual(error["code"], "invalid")
 
     def test_a_picture_without_a_recipe_says_so(self):
         (self.folder / "plain.png").write_bytes(plain_png())

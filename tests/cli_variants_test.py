@@ -267,12 +267,13 @@ class Verify(ProgramCase):
         workflow = small_workflow()
         workflow["5"]["inputs"]["steps"] = 0
         run = self.demo("verify", "--after", self.workflow(workflow), code=1)
-        self.assertIn("unchanged: ", run.stdout)
+        self.assertIn("\nnot known: ", run.stdout)
+        self.assertNotIn("unchanged: ", run.stdout)
         self.assertIn("error: ", run.stderr)
         self.assertIn("node: 5", run.stderr)
         report = json.loads(self.demo("verify", "--after", self.workflow(workflow), "--json", code=1).stdout)
         self.assertEqual(report["error"]["context"]["node"], "5")
-        self.assertTrue(report["ok"])
+        self.assertEqual((report["ok"], report["after"]["finished"]), (False, False))
         self.fails("verify", CHECKPOINT, "--after", "nope.json", "--models", cli_test.SOURCE / "models/demo", says=["file: nope.json"])
 
     def while_it_samples(self, change):

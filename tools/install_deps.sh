@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build pkg-config git ca-certificates ccache python3 nlohmann-json3-dev libcli11-dev libpng-dev libjpeg-dev
-          libwebp-dev libssl-dev libxxhash-dev libhwy-dev libutf8proc-dev libeigen3-dev zlib1g-dev libdnnl-dev libbenchmark-dev)
+          libwebp-dev libssl-dev libxxhash-dev libhwy-dev libutf8proc-dev libeigen3-dev zlib1g-dev libboost-dev libsqlite3-dev libyaml-cpp-dev libspdlog-dev libdnnl-dev libbenchmark-dev)
 if [ "${1:-}" = --tests ]; then
   packages+=(libgtest-dev libgmock-dev clang libclang-rt-14-dev clang-format clang-tidy)
 fi

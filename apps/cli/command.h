@@ -20,5 +20,14 @@ Command add_nodes_command(CLI::App& app);
 Command add_variants_command(CLI::App& app);
 Command add_memory_command(CLI::App& app);
 Command add_verify_command(CLI::App& app);
+Command add_compare_command(CLI::App& app);
+Command add_convert_command(CLI::App& app);
+Command add_serve_command(CLI::App& app);
+Command add_frontend_command(CLI::App& app);
+Command add_convert_workflow_command(CLI::App& app);
+Command add_validate_command(CLI::App& app);
+Command add_dump_graph_command(CLI::App& app);
+Command add_lock_command(CLI::App& app);
+Command add_models_command(CLI::App& app);
 
 }  // namespace veneer::cli

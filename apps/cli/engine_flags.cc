@@ -1,10 +1,24 @@
 #include "engine_flags.h"
 
+#include <cstdlib>
+
 #include "byte_size.h"
 #include "value_checks.h"
 
 namespace veneer::cli {
 namespace {
+
+std::string environment_text(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string default_cache() {
+  const std::string cache = environment_text("XDG_CACHE_HOME");
+  if (!cache.empty()) return cache + "/veneer";
+  const std::string home = environment_text("HOME");
+  return home.empty() ? std::string() : home + "/.cache/veneer";
+}
 
 constexpr const char* kMemoryGroup = "Memory and adapters (docs/variants.md)";
 
@@ -23,6 +37,10 @@ void EngineFlags::add_model_flags(CLI::App& app) {
   app.add_option("--models", options.model_folders, "model folders with ComfyUI's sub-folders (checkpoints/, loras/, vae/, ...)")
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_option("--extra-model-paths", options.extra_model_paths, "further folders by kind, in ComfyUI's extra_model_paths.yaml")->type_name("FILE");
+  options.home_folder = environment_text("HOME");
+  options.cache_folder = default_cache();
+  app.add_option("--cache", options.cache_folder, "folder for the hashes of models; an empty text: none")->type_name("DIR")->capture_default_str();
   app.add_flag("--json", json, "print one JSON object instead of text");
 }
 

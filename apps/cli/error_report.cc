@@ -24,6 +24,7 @@ void report(const Error& error, bool json, const nlohmann::ordered_json& beside)
   }
   std::fprintf(stderr, "error: %s\n", printable(error.text(), kMostOfAValue).c_str());
   for (const auto& [key, value] : error.context()) {
+    if (value.empty()) continue;  // nothing is near, for one
     std::fprintf(stderr, "  %s: %s\n", printable(key, kMostOfAValue).c_str(), printable(value, kMostOfAValue).c_str());
   }
 }

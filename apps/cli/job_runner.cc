@@ -3,26 +3,18 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "error_report.h"
+#include "interruption.h"
 #include "memory_json.h"
 #include "progress_bar.h"
 #include "terminal_text.h"
 
 namespace veneer::cli {
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// The first signal asks the job to end; a second one ends the program.
-extern "C" void note_interrupt(int signal) {
-  interrupted = 1;
-  std::signal(signal, SIG_DFL);
-}
 
 nlohmann::ordered_json to_json(const std::vector<SavedImage>& images) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -63,28 +55,13 @@ void print_text(const Outcome& run) {
   std::fprintf(stderr, "%zu %s in %.1f s\n", count, count == 1 ? "picture" : "pictures", run.seconds);
 }
 
-// While it lives, SIGINT and SIGTERM ask the job to end; afterwards they do what they did before.
-class Interruption {
- public:
-  Interruption() : before_{std::signal(SIGINT, note_interrupt), std::signal(SIGTERM, note_interrupt)} {}
-  ~Interruption() {
-    std::signal(SIGINT, before_[0]);
-    std::signal(SIGTERM, before_[1]);
-  }
-  Interruption(const Interruption&) = delete;
-  Interruption& operator=(const Interruption&) = delete;
-
- private:
-  void (*before_[2])(int);
-};
-
 }  // namespace
 
 JobResult watch_job(bool quiet, JobOptions options, const std::function<JobResult(const JobOptions&)>& job) {
   const Interruption interruption;
   ProgressBar bar(quiet);
   options.on_progress = [&](const ProgressEvent& event) { bar.show(event); };
-  options.cancelled = [] { return interrupted != 0; };
+  options.cancelled = [] { return interrupted(); };
   return job(options);
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "command.h"
 #include "error_report.h"
@@ -34,6 +35,19 @@ veneer::Error usage_error(const CLI::App& app, const CLI::ParseError& error, std
       return {veneer::ErrorCode::invalid, "no such command", {{"command", std::string(argument)}, {"commands", commands}, {"help", "veneer --help"}}};
     }
     return {veneer::ErrorCode::invalid, "a command is missing", {{"commands", commands}, {"help", "veneer --help"}}};
+  }
+  // Of a command that has commands of its own.
+  const auto inner = chosen.front()->get_subcommands(nullptr);
+  if (!inner.empty() && chosen.front()->get_subcommands().empty()) {
+    std::string commands;
+    for (const CLI::App* command : inner) commands += (commands.empty() ? "" : ", ") + command->get_name();
+    const auto after = std::ranges::find(arguments, chosen.front()->get_name(), [](const char* text) { return std::string_view(text); });
+    const std::string given = after != arguments.end() && after + 1 != arguments.end() ? *(after + 1) : "";
+    return {veneer::ErrorCode::invalid,
+            given.empty() || given.starts_with('-') ? "a command is missing" : "no such command",
+            {{"command", chosen.front()->get_name() + (given.starts_with('-') ? "" : " " + given)},
+             {"commands", commands},
+             {"help", "veneer " + chosen.front()->get_name() + " --help"}}};
   }
   return {veneer::ErrorCode::invalid, error.what(), {{"help", "veneer " + chosen.front()->get_name() + " --help"}}};
 }
@@ -67,20 +81,42 @@ int with_output_written(int exit_code) {
   return exit_code == 0 ? kFailed : exit_code;
 }
 
+// The options --validate-workflow and --dump-graph, as other programs have them, are commands here. In CLI11's order: the last one first.
+std::vector<std::string> with_commands(std::span<char* const> arguments) {
+  std::vector<std::string> out(arguments.begin(), arguments.end());
+  if (!out.empty() && out.front() == "--validate-workflow") out.front() = "validate";
+  if (!out.empty() && out.front() == "--dump-graph") out.front() = "dump-graph";
+  std::ranges::reverse(out);
+  return out;
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("Veneer runs ComfyUI workflows on Stable Diffusion models.", "veneer");
   app.set_version_flag("--version", std::string("veneer ") + veneer::version() + " (" + veneer::build_commit() + ")", "print the version and exit");
   app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(1);
+  app.set_config("--config", "", "file of flags: name=value lines under [command]");
   app.footer("example: veneer run workflows/txt2img.json --models models/demo");
-  const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app),    veneer::cli::add_txt2img_command(app),
-                                           veneer::cli::add_nodes_command(app),  veneer::cli::add_variants_command(app),
-                                           veneer::cli::add_memory_command(app), veneer::cli::add_verify_command(app)};
+  const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app),
+                                           veneer::cli::add_txt2img_command(app),
+                                           veneer::cli::add_nodes_command(app),
+                                           veneer::cli::add_variants_command(app),
+                                           veneer::cli::add_memory_command(app),
+                                           veneer::cli::add_verify_command(app),
+                                           veneer::cli::add_compare_command(app),
+                                           veneer::cli::add_convert_command(app),
+                                           veneer::cli::add_serve_command(app),
+                                           veneer::cli::add_frontend_command(app),
+                                           veneer::cli::add_convert_workflow_command(app),
+                                           veneer::cli::add_validate_command(app),
+                                           veneer::cli::add_dump_graph_command(app),
+                                           veneer::cli::add_lock_command(app),
+                                           veneer::cli::add_models_command(app)};
 
   const std::span<char* const> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) { return std::string_view(argument) == "--json"; });
   try {
-    app.parse(argc, argv);
+    app.parse(with_commands(arguments));
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

@@ -63,13 +63,13 @@ ordered_json to_json(const VerifyReport& report, const VerifyOptions& options, c
   ordered_json parts = ordered_json::array();
   for (const VerifiedPart& part : report.parts) parts.push_back(to_json(part, !options.after.empty()));
   ordered_json out = {
-      {"model", report.model}, {"file", report.file}, {"ok", report.ok()}, {"parts", std::move(parts)}, {"unused_tensors", report.num_unused}};
+      {"model", report.model}, {"file", report.file}, {"ok", report.ok() && !between.error}, {"parts", std::move(parts)}, {"unused_tensors", report.num_unused}};
   if (options.after.empty()) return out;
   ordered_json images = ordered_json::array();
   if (between.result) {
     for (const SavedImage& image : between.result->images) images.push_back(image.path);
   }
-  out["after"] = {{"workflow", options.after}, {"images", std::move(images)}};
+  out["after"] = {{"workflow", options.after}, {"finished", !between.error}, {"images", std::move(images)}};
   return out;
 }
 
@@ -107,7 +107,7 @@ void print_parts(const VerifyReport& report) {
   std::printf("%s", table.text().c_str());
 }
 
-void print_verdict(const VerifyReport& report, const VerifyOptions& options) {
+void print_verdict(const VerifyReport& report, const VerifyOptions& options, bool finished) {
   size_t tensors = 0, different = 0, uncompared = 0;
   std::string changed;
   for (const VerifiedPart& part : report.parts) {
@@ -123,7 +123,9 @@ void print_verdict(const VerifyReport& report, const VerifyOptions& options) {
   if (uncompared > 0) std::printf("not compared: %s that the loader made\n", count_of(uncompared, "tensor").c_str());
   if (report.num_unused > 0) std::printf("not loaded: %s of the file that no part uses\n", count_of(report.num_unused, "tensor").c_str());
   if (options.after.empty()) return;
-  if (changed.empty()) {
+  if (changed.empty() && !finished) {
+    std::printf("not known: %s ended with an error, so what it does to the weights was not seen\n", printable(options.after).c_str());
+  } else if (changed.empty()) {
     std::printf("unchanged: %s left every weight as it was\n", printable(options.after).c_str());
   } else {
     std::printf("changed: while %s ran, weights in memory became others: %s\n", printable(options.after).c_str(), changed.c_str());
@@ -160,7 +162,7 @@ int show(const VerifyOptions& options) {
       print_differences(part, options.all);
       print_uncompared(part, options.all);
     }
-    print_verdict(result, options);
+    print_verdict(result, options, !between.error);
     if (between.error) report(*between.error, false);
   }
   return result.ok() && !between.error ? 0 : kFailed;

@@ -18,12 +18,17 @@
 #include "veneer/memory.h"
 #include "veneer/variants.h"
 #include "veneer/verify.h"
+#include "veneer/workflow.h"
 
 namespace veneer {
 
 struct EngineOptions {
   // Folders with ComfyUI's sub-folders (checkpoints/, loras/, vae/, ...). Earlier ones win where two hold the same name.
   std::vector<std::string> model_folders = {};
+  // Files in the form of ComfyUI's extra_model_paths.yaml: further folders by kind.
+  std::vector<std::string> extra_model_paths = {};
+  std::string home_folder = {};          // what "~" stands for in them
+  std::string cache_folder = {};         // where the hashes of models are kept (see model_library.h); empty: nowhere
   std::string input_folder = "input";    // where LoadImage looks
   std::string output_folder = "output";  // where SaveImage writes
   std::string temp_folder = {};          // where PreviewImage writes; empty: the folder temp in the output folder
@@ -89,7 +94,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Runs a workflow in ComfyUI's API format: the JSON text itself, {"prompt": {...}, "extra_data": {...}}, or the bytes of a PNG that carries one.
+  // Runs a workflow: the JSON text in ComfyUI's API format, {"prompt": {...}, "extra_data": {...}}, the form that the editor saves, or the bytes of a
+  // PNG that carries one.
   // Loaded models and the outputs of nodes are kept for the next run. Throws Error: what breaks a rule before the run names node, input, value and
   // allowed values, or the output folder that cannot be written; a failure during the run names node and class. One call at a time.
   JobResult run_workflow(std::string_view workflow, const JobOptions& options = {});
@@ -112,6 +118,22 @@ class Engine {
 
   // Plans where the weights of a variant are to be, and makes them ready as a run would do. Throws what describe() does, and Error(no_memory).
   LoadReport load(const VariantRequest& request) const;
+
+  // A workflow in any form that run_workflow() takes, in API format. Throws Error(invalid) for what is no workflow; what of it cannot be converted is
+  // in the findings.
+  ConvertedWorkflow convert_workflow(std::string_view workflow) const;
+
+  // All that can be said of a workflow without running it. Throws Error(invalid) for what is no workflow at all, and for a broken lock.
+  WorkflowReport validate(std::string_view workflow, const ValidateOptions& options = {}) const;
+
+  // A copy that names models as the folders here do: '/' between folders, upper and lower case as on the disk, no absolute paths.
+  PortableWorkflow make_portable(std::string_view workflow) const;
+
+  // The nodes in the order in which they would run. Throws Error(invalid) for what is no workflow; faults that validate() tells are none here.
+  std::string dump_graph(std::string_view workflow, GraphFormat format = GraphFormat::json) const;
+
+  // The text of a lock: size and SHA-256 of every model that the workflow names. Throws Error(not_found) for one that does not exist.
+  std::string lock_workflow(std::string_view workflow, const HashProgress& progress = {}) const;
 
   // The nodes that workflows may use, in alphabetical order of class.
   std::vector<NodeInfo> nodes() const;

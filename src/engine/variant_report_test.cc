@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/testing/engine_bench.h"
+#include "formats/safetensors.h"
 
 namespace veneer::engine {
 namespace {

@@ -1,14 +1,30 @@
 // Inputs that name model files.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "graph/node_def.h"
 #include "nodes/model_store.h"
 
 namespace veneer::nodes {
 
+// The files of a kind as the options of a choice.
+struct ModelOptions {
+  std::string kind;
+  std::vector<std::string> operator()(const graph::Environment& environment) const { return environment.get<ModelStore>().folders().list(kind); }
+};
+
 // A choice among the files of a kind.
 inline graph::InputDef model_choice(const char* name, const char* kind) {
-  return graph::InputDef::choice(name, [kind](const graph::Environment& environment) { return environment.get<ModelStore>().folders().list(kind); });
+  return graph::InputDef::choice(name, graph::OptionsFunction(ModelOptions{kind}));
+}
+
+// The kind of models that an input chooses among; "" for other inputs.
+inline std::string_view model_kind_of(const graph::InputDef& input) {
+  const auto* options = input.options_from.target<ModelOptions>();
+  return options == nullptr ? std::string_view() : std::string_view(options->kind);
 }
 
 // Makes the node run again when the file behind its name has changed.

@@ -1,3 +1,4 @@
+#include "nodes/latent_preview.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
 #include "nodes/require_finite.h"
@@ -68,7 +69,10 @@ sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const 
   request.cfg = in.number("cfg");
   request.seed = in.unsigned_integer(seed_name);
   request.cancel = node.cancel();
-  request.callback = [&node](int step, int total, const Tensor&, const Tensor&) { node.progress(step + 1, total); };
+  const bool previews = node.environment().find<LatentPreviews>() != nullptr;
+  request.callback = [&node, previews](int step, int total, const Tensor&, const Tensor& denoised) {
+    node.progress(step + 1, total, previews ? preview_latent(denoised) : std::nullopt);
+  };
   return request;
 }
 

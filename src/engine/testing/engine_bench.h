@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/model_file.h"
 #include "formats/safetensors.h"
 #include "formats/testing/temp_directory.h"
 #include "veneer/engine.h"
@@ -39,7 +40,7 @@ class EngineBench {
   }
   // The tensors of the demo model.
   static Tensors demo_tensors() {
-    const auto file = formats::SafetensorsFile::open(demo() / "checkpoints" / kDemoModel);
+    const auto file = formats::ModelFile::open(demo() / "checkpoints" / kDemoModel);
     Tensors out;
     for (const auto& entry : file.entries()) out.emplace_back(entry.name, file.tensor(entry.name));
     return out;

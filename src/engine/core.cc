@@ -1,0 +1,115 @@
+#include "engine/core.h"
+
+#include "base/parallel.h"
+#include "compute/block_cache.h"
+#include "compute/cpu.h"
+#include "engine/runtime_options.h"
+#include "graph/value_tracker.h"
+#include "nodes/latent_preview.h"
+#include "nodes/model_store.h"
+#include "nodes/model_tracking.h"
+#include "nodes/nodes.h"
+#include "nodes/services.h"
+#include "registry/extra_model_paths.h"
+#include "registry/library.h"
+
+namespace veneer::engine {
+namespace {
+
+DType compute_dtype(const std::string& name) {
+  if (name == "auto") return compute::bf16_native() ? DType::bf16 : DType::f32;
+  if (name == "f32") return DType::f32;
+  if (name == "bf16") {
+    if (!compute::bf16_supported())
+      throw Error(ErrorCode::unsupported, "this CPU cannot compute in bf16", {{"dtype", name}, {"allowed", "auto f32"}});
+    return DType::bf16;
+  }
+  throw Error(ErrorCode::invalid, "unknown dtype", {{"dtype", name}, {"allowed", "auto f32 bf16"}});
+}
+
+std::vector<std::filesystem::path> roots_of(const EngineOptions& options) {
+  std::vector<std::filesystem::path> roots(options.model_folders.begin(), options.model_folders.end());
+  for (const auto& root : roots) {
+    if (!std::filesystem::is_directory(root)) throw Error(ErrorCode::not_found, "no such model folder", {{"folder", root.string()}});
+  }
+  return roots;
+}
+
+std::shared_ptr<const registry::ModelFolders> model_folders(const EngineOptions& options) {
+  auto folders = std::make_shared<registry::ModelFolders>(roots_of(options));
+  for (const std::string& file : options.extra_model_paths) registry::add_extra_model_paths(*folders, file, options.home_folder);
+  return folders;
+}
+
+nodes::ImageFolders image_folders(const EngineOptions& options) {
+  const std::filesystem::path output = options.output_folder;
+  return {options.input_folder, output, options.temp_folder.empty() ? output / "temp" : std::filesystem::path(options.temp_folder)};
+}
+
+graph::NodeRegistry make_registry(std::vector<graph::NodeDef> more) {
+  graph::NodeRegistry registry(nodes::all_nodes());
+  for (graph::NodeDef& def : more) registry.add(std::move(def));
+  return registry;
+}
+
+}  // namespace
+
+struct Core::Impl {
+  Impl(const EngineOptions& options, Additions additions)
+      : dtype(compute_dtype(options.dtype)),
+        image_folders(std::make_shared<nodes::ImageFolders>(engine::image_folders(options))),
+        folders{image_folders->input, image_folders->output, image_folders->temp},
+        runtime(make_runtime(options)),
+        model_folders(engine::model_folders(options)),
+        models(std::make_shared<nodes::ModelStore>(model_folders, runtime, dtype)),
+        registry(make_registry(std::move(additions.nodes))) {
+    environment.add(image_folders);
+    environment.add(models);
+    environment.add(std::make_shared<registry::Library>(model_folders, options.cache_folder));
+    environment.add(std::make_shared<graph::ValueTracking>(nodes::track_models(usage)));
+    environment.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{.dtype = dtype, .scratch = *scratch}));
+    if (additions.previews) environment.add(std::make_shared<nodes::LatentPreviews>());
+  }
+
+  DType dtype;
+  std::shared_ptr<compute::BlockCache> scratch = std::make_shared<compute::BlockCache>();
+  std::shared_ptr<nodes::ImageFolders> image_folders;
+  Folders folders;
+  std::shared_ptr<const variant::Runtime> runtime;
+  std::shared_ptr<const registry::ModelFolders> model_folders;
+  std::shared_ptr<variant::ModelUsage> usage = std::make_shared<variant::ModelUsage>();
+  std::shared_ptr<nodes::ModelStore> models;
+  graph::NodeRegistry registry;
+  graph::Environment environment;
+};
+
+Core::Core(const EngineOptions& options, Additions additions) {
+  if (options.threads < 0) throw Error(ErrorCode::invalid, "threads: not below 0", {{"threads", std::to_string(options.threads)}});
+  if (!options.max_isa.empty()) compute::set_max_isa(options.max_isa);
+  set_num_threads(options.threads);
+  impl_ = std::make_unique<Impl>(options, std::move(additions));
+}
+
+Core::~Core() = default;
+
+const graph::NodeRegistry& Core::registry() const { return impl_->registry; }
+
+const graph::Environment& Core::environment() const { return impl_->environment; }
+
+std::unique_ptr<graph::Executor> Core::make_executor(const graph::ExecutorOptions& options) const {
+  return std::make_unique<graph::Executor>(impl_->registry, impl_->environment, options);
+}
+
+const Core::Folders& Core::folders() const { return impl_->folders; }
+
+nodes::ModelStore& Core::models() const { return *impl_->models; }
+
+const variant::Runtime& Core::runtime() const { return *impl_->runtime; }
+
+void Core::trim() const { impl_->runtime->residents->trim(residency::ResidentSet::kUnlimited); }
+
+void Core::release() const { impl_->runtime->residents->trim(0); }
+
+MemoryAccount Core::memory() const { return account_of(*impl_->runtime); }
+
+}  // namespace veneer::engine

@@ -1,0 +1,328 @@
+#include "jobs/job_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "graph/json_text.h"
+#include "jobs/sqlite.h"
+#include "veneer/error.h"
+
+namespace veneer::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+class JobQueueTest : public ::testing::Test {
+ protected:
+  JobQueueTest() {
+    folder_ = fs::temp_directory_path() /
+              ("veneer_jobs_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    options_.database = folder_ / "jobs.db";
+  }
+  ~JobQueueTest() override { fs::remove_all(folder_); }
+
+  static Job job(const std::string& id, double number = 0) {
+    Job out;
+    out.id = id;
+    out.number = number;
+    out.prompt_text = R"({"1": {"class_type": "A", "inputs": {}}})";
+    out.prompt = graph::Prompt::from_json(graph::parse_json(out.prompt_text));
+    out.extra_text = "{}";
+    out.extra_data = graph::Json::object();
+    out.outputs = {"1"};
+    out.outputs_text = R"(["1"])";
+    return out;
+  }
+  static JobPtr start(JobQueue& queue) {
+    uint64_t seen = 0;
+    return queue.next(seen).job;
+  }
+  static void succeed(JobQueue& queue, const JobPtr& job) {
+    JobResult result;
+    result.state = JobState::succeeded;
+    result.ended_ms = 5;
+    queue.finish(job, result);
+  }
+  static std::vector<std::string> history(JobQueue& queue, HistoryRange range = {}) {
+    std::vector<std::string> ids;
+    queue.history(range, [&](const JobRow& row) { ids.push_back(row.id); });
+    return ids;
+  }
+
+  fs::path folder_;
+  QueueOptions options_;
+};
+
+TEST_F(JobQueueTest, LowerNumbersRunFirstAndEqualOnesInOrderOfArrival) {
+  JobQueue queue(options_);
+  queue.submit(job("b", 2));
+  queue.submit(job("a1", 1));
+  queue.submit(job("a2", 1));
+  for (const char* want : {"a1", "a2", "b"}) EXPECT_EQ(start(queue)->id, want);
+}
+
+TEST_F(JobQueueTest, AFrontNumberIsBeforeAllOthersAndTheCounterGoesOn) {
+  JobQueue queue(options_);
+  EXPECT_EQ(queue.take_number(false), 0);
+  EXPECT_EQ(queue.take_number(true), -1);
+  EXPECT_EQ(queue.take_number(false), 2);
+}
+
+TEST_F(JobQueueTest, AFullQueueRefuses) {
+  options_.max_waiting = 1;
+  JobQueue queue(options_);
+  queue.submit(job("a"));
+  try {
+    queue.submit(job("b"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+    EXPECT_EQ(error.find("limit"), "1");
+  }
+  EXPECT_EQ(queue.remaining(), 1U);
+}
+
+TEST_F(JobQueueTest, AKeyCannotTakeTheWholeQueue) {
+  options_.max_waiting_per_owner = 1;
+  JobQueue queue(options_);
+  Job mine = job("a");
+  mine.owner = "me";
+  queue.submit(mine);
+  EXPECT_THROW(queue.submit(mine), Error);
+  Job other = job("b");
+  other.owner = "you";
+  EXPECT_NO_THROW(queue.submit(other));
+}
+
+TEST_F(JobQueueTest, WaitingJobsAreThereAfterARestart) {
+  {
+    JobQueue queue(options_);
+    queue.submit(job("a", 3));
+    queue.submit(job("b", 1));
+  }
+  JobQueue queue(options_);
+  EXPECT_EQ(start(queue)->id, "b");
+  EXPECT_EQ(start(queue)->outputs, std::vector<std::string>{"1"});
+  EXPECT_GT(queue.take_number(false), -1);
+}
+
+TEST_F(JobQueueTest, AJobThatWasCutShortIsRunAgainAndSaysSo) {
+  {
+    JobQueue queue(options_);
+    queue.submit(job("a"));
+    start(queue);
+  }
+  JobQueue queue(options_);
+  const JobPtr again = start(queue);
+  EXPECT_EQ(again->id, "a");
+  EXPECT_EQ(again->attempts, 1);
+}
+
+TEST_F(JobQueueTest, AJobThatWasCutShortIsReportedWhereThatIsThePolicy) {
+  {
+    JobQueue queue(options_);
+    queue.submit(job("a"));
+    start(queue);
+  }
+  options_.rerun_cut_short = false;
+  JobQueue queue(options_);
+  EXPECT_EQ(queue.remaining(), 0U);
+  const auto entry = queue.history_entry("a");
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_EQ(entry->state, JobState::failed);
+  EXPECT_NE(entry->history_text().find("ServerRestart"), std::string::npos);
+}
+
+TEST_F(JobQueueTest, AStoppedJobWaitsForTheNextStart) {
+  {
+    JobQueue queue(options_);
+    queue.submit(job("a"));
+    const JobPtr running = start(queue);
+    queue.stop(true);
+    EXPECT_TRUE(running->cancel.cancelled());
+    JobResult result;
+    result.state = JobState::cancelled;
+    queue.finish(running, result);
+  }
+  JobQueue queue(options_);
+  EXPECT_EQ(start(queue)->id, "a");
+}
+
+TEST_F(JobQueueTest, CancellingAnswersByTheStateOfTheJob) {
+  JobQueue queue(options_);
+  queue.submit(job("run"));
+  const JobPtr running = start(queue);
+  queue.submit(job("wait"));
+  EXPECT_EQ(queue.cancel("none"), JobQueue::CancelAnswer::unknown);
+  EXPECT_EQ(queue.cancel("wait"), JobQueue::CancelAnswer::cancelled);
+  EXPECT_EQ(queue.cancel("wait"), JobQueue::CancelAnswer::already_cancelled);
+  EXPECT_FALSE(running->cancel.cancelled());
+  EXPECT_EQ(queue.cancel("run"), JobQueue::CancelAnswer::cancelled);
+  EXPECT_EQ(queue.cancel("run"), JobQueue::CancelAnswer::already_cancelled);
+  EXPECT_TRUE(running->cancel.cancelled());
+}
+
+TEST_F(JobQueueTest, AFinishedJobCannotBeCancelled) {
+  JobQueue queue(options_);
+  queue.submit(job("a"));
+  succeed(queue, start(queue));
+  EXPECT_EQ(queue.cancel("a"), JobQueue::CancelAnswer::finished);
+  EXPECT_EQ(queue.find("a")->state, JobState::succeeded);
+}
+
+TEST_F(JobQueueTest, WithdrawnJobsAreNotInTheHistory) {
+  JobQueue queue(options_);
+  queue.submit(job("a"));
+  EXPECT_EQ(queue.withdraw({"a", "b"}), 1U);
+  EXPECT_TRUE(history(queue).empty());
+  EXPECT_EQ(queue.find("a")->state, JobState::cancelled);
+}
+
+TEST_F(JobQueueTest, TheHistoryHasOneEntryPerIdInItsFirstPlace) {
+  JobQueue queue(options_);
+  for (const char* id : {"x", "y", "x"}) {
+    queue.submit(job(id));
+    succeed(queue, start(queue));
+  }
+  EXPECT_EQ(history(queue), (std::vector<std::string>{"x", "y"}));
+}
+
+TEST_F(JobQueueTest, HistoryWindows) {
+  JobQueue queue(options_);
+  for (int i = 0; i < 5; ++i) {
+    queue.submit(job(std::to_string(i)));
+    succeed(queue, start(queue));
+  }
+  EXPECT_EQ(history(queue, {.max = 2, .offset = {}}), (std::vector<std::string>{"3", "4"}));
+  EXPECT_EQ(history(queue, {.max = 2, .offset = 1}), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(history(queue, {.max = {}, .offset = 4}), (std::vector<std::string>{"4"}));
+  EXPECT_TRUE(history(queue, {.max = 2, .offset = 5}).empty());
+  EXPECT_TRUE(history(queue, {.max = 0, .offset = {}}).empty());
+  queue.forget({"1", "none"});
+  EXPECT_EQ(history(queue).size(), 4U);
+  queue.forget_all();
+  EXPECT_TRUE(history(queue).empty());
+}
+
+TEST_F(JobQueueTest, AnIdempotencyKeyIsTakenOnce) {
+  JobQueue queue(options_);
+  Job keyed = job("a");
+  keyed.idempotency_key = "k";
+  queue.submit(keyed);
+  EXPECT_EQ(queue.find_idempotent("", "k")->id, "a");
+  EXPECT_FALSE(queue.find_idempotent("other", "k").has_value());
+  EXPECT_THROW(queue.submit(keyed), Error);
+}
+
+TEST_F(JobQueueTest, AFileThatIsNoDatabaseIsRefused) {
+  std::ofstream(options_.database) << std::string(4096, 'x');
+  EXPECT_THROW(JobQueue{options_}, Error);
+}
+
+TEST_F(JobQueueTest, TheHistoryIsTrimmed) {
+  JobDatabase database(options_.database);
+  database.begin();
+  for (int i = 1; i <= 6; ++i) {
+    Job one = job(std::to_string(i));
+    one.sequence = i;
+    database.insert(one);
+    database.set_running(i, 1);
+    JobResult result;
+    result.state = JobState::succeeded;
+    database.finish(i, result);
+  }
+  database.trim(2);
+  database.commit();
+  std::vector<std::string> left;
+  database.history({}, [&](const JobRow& row) { left.push_back(row.id); });
+  EXPECT_EQ(left, (std::vector<std::string>{"5", "6"}));
+  EXPECT_EQ(database.check(), "");
+}
+
+TEST_F(JobQueueTest, AFaultIsKeptUntilItsWaiterHasReadItHoweverManyGoodCommitsFollow) {
+  Journal journal(options_.database);
+  const auto bad = journal.post_awaited([](JobDatabase&) { throw Error(ErrorCode::internal, "full"); });
+  journal.flush();
+  EXPECT_EQ(journal.fault(), "full");
+  for (int i = 0; i < 300; ++i) {
+    journal.post([](JobDatabase& db) { db.probe(); });
+    journal.flush();
+  }
+  EXPECT_EQ(journal.fault(), "");
+  EXPECT_THROW(journal.wait(bad), Error);
+}
+
+TEST_F(JobQueueTest, AJobThatIsNotWrittenIsNotInTheQueueAndGivesItsRoomBack) {
+  options_.max_waiting = 1;
+  options_.max_waiting_per_owner = 1;
+  JobQueue queue(options_);
+  {
+    // Refuses one row, as a full disk would.
+    Sqlite other(options_.database);
+    other.run("CREATE TRIGGER refuse BEFORE INSERT ON jobs WHEN NEW.id = 'bad' BEGIN SELECT RAISE(ABORT, 'full'); END");
+  }
+  for (int i = 0; i < 3; ++i) {
+    Job bad = job("bad");
+    bad.owner = "me";
+    bad.idempotency_key = "k";
+    try {
+      queue.submit(bad);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::internal);
+    }
+  }
+  EXPECT_EQ(queue.remaining(), 0U);
+  EXPECT_EQ(queue.fault(), "") << "the next write went well";
+  Job good = job("good");
+  good.owner = "me";
+  good.idempotency_key = "k";
+  EXPECT_NO_THROW(queue.submit(good));
+}
+
+TEST_F(JobQueueTest, OfManyWhoSubmitWithOneKeyAtOnceOneWins) {
+  JobQueue queue(options_);
+  std::atomic<int> won = 0, lost = 0, other = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        Job keyed = job(std::to_string(i));
+        keyed.idempotency_key = "k" + std::to_string(round);
+        try {
+          queue.submit(keyed);
+          ++won;
+        } catch (const Error& error) {
+          const bool found = error.code() == ErrorCode::invalid && queue.find_idempotent("", keyed.idempotency_key);
+          ++(found ? lost : other);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(won, 20);
+  EXPECT_EQ(lost, 140);
+  EXPECT_EQ(other, 0);
+  EXPECT_EQ(queue.remaining(), 20U);
+}
+
+TEST_F(JobQueueTest, ABadChangeDoesNotTakeTheOthersOfItsCommitWithIt) {
+  Journal journal(options_.database);
+  const auto good = journal.post([](JobDatabase& db) {
+    Job one = job("a");
+    one.sequence = 1;
+    db.insert(one);
+  });
+  const auto bad = journal.post_awaited([](JobDatabase&) { throw Error(ErrorCode::internal, "no"); });
+  EXPECT_NO_THROW(journal.wait(good));
+  EXPECT_THROW(journal.wait(bad), Error);
+  EXPECT_EQ(JobDatabase(options_.database).find("a")->id, "a");
+}
+
+}  // namespace
+}  // namespace veneer::jobs

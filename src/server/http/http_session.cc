@@ -1,0 +1,278 @@
+// HTTP/1.1 on one connection. Everything here runs on the connection's strand; handlers run on their own threads.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/beast/http.hpp>
+#include <chrono>
+#include <ctime>
+
+#include "server/http/file_response.h"
+#include "server/http/session.h"
+#include "server/http/stream.h"
+#include "server/http/url.h"
+#include "server/ws/ws_session.h"
+
+namespace veneer::server {
+namespace {
+
+namespace http = beast::http;
+using std::chrono::seconds;
+
+constexpr seconds kIdle(75), kHeaders(30), kBody(600), kSending(60);
+constexpr uint32_t kMaxHeaderBytes = 32 << 10;
+constexpr uint64_t kSmallBody = 1 << 20;
+constexpr size_t kPiece = 256 << 10;
+
+class FileReader {
+ public:
+  explicit FileReader(const FileBody& body) : fd_(::open(body.path.c_str(), O_RDONLY | O_CLOEXEC)), at_(body.offset), left_(body.length) {}
+  ~FileReader() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+  bool open() const { return fd_ >= 0; }
+  uint64_t left() const { return left_; }
+  // The next piece; empty when the file is shorter than it was.
+  const std::string& next() {
+    piece_.resize(static_cast<size_t>(std::min<uint64_t>(left_, kPiece)));
+    const ssize_t got = ::pread(fd_, piece_.data(), piece_.size(), static_cast<off_t>(at_));
+    piece_.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    at_ += piece_.size();
+    left_ -= piece_.size();
+    return piece_;
+  }
+
+ private:
+  int fd_;
+  uint64_t at_, left_;
+  std::string piece_;
+};
+
+class HttpSession : public std::enable_shared_from_this<HttpSession> {
+ public:
+  HttpSession(tcp::socket socket, SessionShared& shared)
+      : stream_(std::make_unique<Stream>(std::move(socket), shared.tls)), shared_(shared), connection_(shared) {}
+
+  void start() {
+    timed().expires_after(kHeaders);
+    stream_->handshake([self = shared_from_this()](const beast::error_code& error) {
+      if (!error) self->read();
+    });
+  }
+
+ private:
+  // Counts bytes of bodies, and connections, for as long as they last.
+  struct Reservation {
+    explicit Reservation(SessionShared& shared) : shared_(shared) {}
+    ~Reservation() { release(); }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+    bool take(uint64_t bytes) {
+      release();
+      if (shared_.body_bytes.fetch_add(bytes) + bytes > shared_.max_body_bytes_together) {
+        shared_.body_bytes -= bytes;
+        return false;
+      }
+      bytes_ = bytes;
+      return true;
+    }
+    void release() {
+      shared_.body_bytes -= bytes_;
+      bytes_ = 0;
+    }
+    SessionShared& shared_;
+    uint64_t bytes_ = 0;
+  };
+  struct Connection {
+    explicit Connection(SessionShared& shared) : shared_(shared) { ++shared_.connections; }
+    ~Connection() { --shared_.connections; }
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    SessionShared& shared_;
+  };
+
+  beast::tcp_stream& timed() { return stream_->tcp_layer(); }
+
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(kMaxHeaderBytes);
+    parser_->body_limit(shared_.max_body_bytes);
+    request_ = {};
+    head_ = false;
+    keep_alive_ = false;
+    timed().expires_after(kIdle);
+    http::async_read_header(*stream_, buffer_, *parser_,
+                            [self = shared_from_this()](const beast::error_code& error, size_t) { self->on_header(error); });
+  }
+
+  void on_header(const beast::error_code& error) {
+    if (error == http::error::header_limit) return refuse(error_response(431, "headers_too_large", "The request's headers are too large"));
+    if (error == http::error::body_limit) return refuse_size();
+    const bool broken = error && error.category() == http::make_error_code(http::error::bad_method).category();
+    if (broken && error != http::error::end_of_stream && error != http::error::partial_message) {
+      return refuse(error_response(400, "invalid_http", "The request is not HTTP", error.message()));
+    }
+    if (error) return close();
+    take_header();
+    if (std::optional<Response> refusal = shared_.admit(request_)) return refuse(std::move(*refusal));
+    if (beast::websocket::is_upgrade(parser_->get()) && request_.path == "/ws") return upgrade();
+    read_body();
+  }
+
+  void take_header() {
+    const auto& message = parser_->get();
+    keep_alive_ = message.keep_alive();
+    version_ = message.version();
+    request_.method = std::string(message.method_string());
+    head_ = request_.method == "HEAD";
+    if (head_) request_.method = "GET";
+    const std::string target(message.target());
+    const size_t question = target.find('?');
+    request_.path = target.substr(0, question);
+    if (question != std::string::npos) request_.query = parse_query(std::string_view(target).substr(question + 1, target.find('#') - question - 1));
+    if (request_.path.starts_with("/api/") && !request_.path.starts_with("/api/internal/")) request_.path.erase(0, 4);
+    for (const auto& field : message) request_.headers.emplace_back(lower_case(std::string(field.name_string())), std::string(field.value()));
+  }
+
+  void read_body() {
+    const auto length = parser_->content_length();
+    if (length && *length > shared_.max_body_bytes) return refuse_size();
+    const uint64_t expected = length ? *length : parser_->chunked() ? shared_.max_body_bytes : 0;
+    if (expected > kSmallBody && !reserved_.take(expected)) {
+      return refuse(error_response(503, "busy", "The server takes no more large uploads at this moment"));
+    }
+    if (equals_ignoring_case(request_.header("expect"), "100-continue")) {
+      static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+      return asio::async_write(*stream_, asio::buffer(kGoOn.data(), kGoOn.size()),
+                               [self = shared_from_this()](const beast::error_code& error, size_t) {
+                                 if (!error) self->read_rest();
+                               });
+    }
+    read_rest();
+  }
+
+  void read_rest() {
+    if (parser_->is_done()) return on_body({});
+    timed().expires_after(kBody);
+    http::async_read(*stream_, buffer_, *parser_, [self = shared_from_this()](const beast::error_code& error, size_t) { self->on_body(error); });
+  }
+
+  void on_body(const beast::error_code& error) {
+    if (error == http::error::body_limit) return refuse_size();
+    if (error) return close();
+    request_.body = std::move(parser_->get().body());
+    timed().expires_never();
+    asio::post(shared_.handlers, [self = shared_from_this()] {
+      Response response = self->shared_.handle(self->request_);
+      asio::post(self->stream_->get_executor(), [self, response = std::move(response)]() mutable { self->send(std::move(response)); });
+    });
+  }
+
+  void refuse_size() { refuse(error_response(413, "too_large", "The body is larger than the server takes", std::to_string(shared_.max_body_bytes))); }
+
+  // What follows on the connection is not read any more.
+  void refuse(Response response) {
+    response.close = true;
+    send(std::move(response));
+  }
+
+  void send(Response response) {
+    reserved_.release();
+    shared_.finish(request_, response);
+    keep_alive_ = keep_alive_ && !response.close;
+    body_ = std::move(response.body);
+    if (response.file) {
+      file_ = std::make_unique<FileReader>(*response.file);
+      if (!file_->open()) {
+        file_.reset();
+        response = error_response(404, "not_found", "There is no such file");
+        body_ = std::move(response.body);
+      }
+    }
+    head_text_ = head_of(response);
+    if (head_ || response.status == 304 || response.status == 204) {
+      body_.clear();
+      file_.reset();
+    }
+    timed().expires_after(kSending);
+    const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_text_), asio::buffer(body_)};
+    asio::async_write(*stream_, parts, [self = shared_from_this()](const beast::error_code& error, size_t) { self->on_sent(error); });
+  }
+
+  std::string head_of(const Response& response) const {
+    std::string text = version_ == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
+    text += std::to_string(response.status) + " ";
+    text.append(reason_of(response.status)).append("\r\n");
+    for (const auto& [name, value] : response.headers) text.append(name).append(": ").append(value).append("\r\n");
+    if (response.status != 204 && response.status != 304) {
+      text += "Content-Length: " + std::to_string(file_ ? file_->left() : body_.size()) + "\r\n";
+    }
+    text += "Date: " + http_date(std::time(nullptr)) + "\r\n";
+    if (!keep_alive_) text += "Connection: close\r\n";
+    if (keep_alive_ && version_ == 10) text += "Connection: keep-alive\r\n";
+    return text + "\r\n";
+  }
+
+  void on_sent(const beast::error_code& error) {
+    if (error) return close();
+    if (file_ && file_->left() > 0) {
+      const std::string& piece = file_->next();
+      if (piece.empty()) return close();
+      timed().expires_after(kSending);
+      asio::async_write(*stream_, asio::buffer(piece),
+                        [self = shared_from_this()](const beast::error_code& failed, size_t) { self->on_sent(failed); });
+      return;
+    }
+    file_.reset();
+    body_ = {};
+    if (!keep_alive_) return linger();
+    read();
+  }
+
+  // Lets a client that is still sending read the answer before the connection is reset.
+  void linger() {
+    beast::error_code ignored;
+    timed().socket().shutdown(tcp::socket::shutdown_send, ignored);
+    timed().expires_after(seconds(2));
+    drain();
+  }
+
+  void drain() {
+    body_.resize(kPiece);
+    timed().async_read_some(asio::buffer(body_), [self = shared_from_this()](const beast::error_code& error, size_t) {
+      if (!error) self->drain();
+    });
+  }
+
+  void close() { stream_->close(); }
+
+  void upgrade() {
+    const std::string* id = request_.find_query("clientId");
+    timed().expires_never();
+    serve_web_socket(std::move(stream_), parser_->release(), id == nullptr ? std::string() : *id, shared_);
+  }
+
+  std::unique_ptr<Stream> stream_;
+  SessionShared& shared_;
+  Connection connection_;
+  Reservation reserved_{shared_};
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  Request request_;
+  bool head_ = false, keep_alive_ = false;
+  unsigned version_ = 11;
+  std::string head_text_, body_;
+  std::unique_ptr<FileReader> file_;
+};
+
+}  // namespace
+
+void serve_connection(tcp::socket socket, SessionShared& shared) {
+  beast::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  std::make_shared<HttpSession>(std::move(socket), shared)->start();
+}
+
+}  // namespace veneer::server

@@ -1,0 +1,34 @@
+#include "server/page/page.h"
+
+// The assembler puts the files into the program as they are.
+__asm__(
+    ".section .rodata\n"
+    ".global veneer_page_html, veneer_page_html_end, veneer_page_js, veneer_page_js_end, veneer_page_css, veneer_page_css_end\n"
+    "veneer_page_html:\n.incbin \"" VENEER_PAGE_FOLDER
+    "/page.html\"\nveneer_page_html_end:\n"
+    "veneer_page_js:\n.incbin \"" VENEER_PAGE_FOLDER
+    "/page.js\"\nveneer_page_js_end:\n"
+    "veneer_page_css:\n.incbin \"" VENEER_PAGE_FOLDER
+    "/page.css\"\nveneer_page_css_end:\n"
+    ".byte 0\n"
+    ".previous\n");
+
+extern "C" {
+extern const char veneer_page_html[], veneer_page_html_end[];
+extern const char veneer_page_js[], veneer_page_js_end[];
+extern const char veneer_page_css[], veneer_page_css_end[];
+}
+
+namespace veneer::server {
+
+std::optional<PageFile> page_file(std::string_view path) {
+  const auto file = [](const char* begin, const char* end, std::string_view type) {
+    return PageFile{std::string_view(begin, static_cast<size_t>(end - begin)), type};
+  };
+  if (path == "/" || path == "/index.html") return file(veneer_page_html, veneer_page_html_end, "text/html; charset=utf-8");
+  if (path == "/page.js") return file(veneer_page_js, veneer_page_js_end, "application/javascript; charset=utf-8");
+  if (path == "/page.css") return file(veneer_page_css, veneer_page_css_end, "text/css; charset=utf-8");
+  return std::nullopt;
+}
+
+}  // namespace veneer::server

@@ -1,0 +1,23 @@
+#include "server/public_text.h"
+
+#include <gtest/gtest.h>
+
+namespace veneer::server {
+namespace {
+
+TEST(PublicText, NamesAreRelativeToTheKindOfTheirFolder) {
+  const PublicText text({{"output", "/srv/out"}, {"models", "/srv/out/models/"}, {"input", "/srv/in"}, {"temp", ""}});
+  EXPECT_EQ(text("file=/srv/out/a/b.png"), "file=output/a/b.png");
+  EXPECT_EQ(text("(file: /srv/out/models/x) '/srv/in'"), "(file: models/x) 'input'");
+  EXPECT_EQ(text("/srv/outer/a /srv/in"), "/srv/outer/a input");
+  EXPECT_EQ(text("nothing here"), "nothing here");
+}
+
+TEST(PublicText, EscapesOfJsonAreKnown) {
+  const PublicText text({{"output", "/srv/\xC3\xBC"}});
+  EXPECT_EQ(text("/srv/\\u00fc/a"), "output/a");
+  EXPECT_EQ(text("/srv/\xC3\xBC/a"), "output/a");
+}
+
+}  // namespace
+}  // namespace veneer::server

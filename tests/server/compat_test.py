@@ -1,0 +1,137 @@
+"""OpenAI's images API, the A1111 API and variants as models, on the demo model."""
+
+import base64
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+
+from client import Server
+from routes_test_data import png
+
+PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+DEMO = os.path.join(SOURCE, "models", "demo")
+
+
+class Compat(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(PROGRAM, "models=" + DEMO).start()
+        cls.model = cls.server.get("/models/checkpoints").json[0]
+        cls.loras = cls.server.get("/models/loras").json
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+
+    def post(self, path, body, status=200):
+        answer = self.server.post(path, body, timeout=300)
+        self.assertEqual(answer.status, status, answer.body[:400])
+        return answer.json
+
+    def small(self, **more):
+        return {"prompt": "a red circle", "size": "64x64", "steps": 2, "seed": 5, **more}
+
+    def openai(self, **more):
+        return [base64.b64decode(d["b64_json"]) for d in self.post("/v1/images/generations", self.small(**more))["data"]]
+
+    def test_openai_pictures_are_those_of_their_seeds(self):
+        two = self.openai(n=2)
+        self.assertTrue(two[0].startswith(b"\x89PNG"))
+        pixels = lambda picture: picture[picture.index(b"IDAT"):]
+        self.assertEqual(pixels(self.openai(seed=6)[0]), pixels(two[1]))
+        self.assertNotEqual(pixels(two[0]), pixels(two[1]))
+
+    def test_openai_links_are_fetched(self):
+        url = self.post("/v1/images/generations", self.small(response_format="url"))["data"][0]["url"]
+        self.assertTrue(self.server.get(url.split(str(self.server.port), 1)[1]).body.startswith(b"\x89PNG"))
+
+    def test_openai_edits(self):
+        answer = self.server.upload("/v1/images/edits", {"prompt": "a blue square", "size": "64x64", "steps": "2", "seed": "3"}, "i.png", png(64, 64),
+                                    timeout=300)
+        self.assertEqual(answer.status, 200, answer.body[:300])
+
+    def test_openai_errors(self):
+        for body, status in (({}, 400), (self.small(size="63x64"), 400), (self.small(n=99), 400), (self.small(model="nope"), 404), (self.small(seed=-1), 400),
+                             (self.small(adapters=[{"name": "nope"}]), 404), (self.small(sampler="nope"), 400), ([], 400)):
+            self.assertIn("message", self.post("/v1/images/generations", body, status)["error"])
+
+    def test_variants_are_models(self):
+        lora = self.loras[0]
+        made = self.post("/v1/load_lora_adapter", {"lora_name": "by-name", "lora_path": lora, "strength": 0.5})
+        self.assertEqual((made["parent"], made["adapters"]), (self.model, [{"name": lora, "strength": 0.5}]))
+        listed = {m["id"]: m for m in self.server.get("/v1/models").json["data"]}
+        self.assertEqual(listed["by-name"]["fingerprint"], made["fingerprint"])
+        self.assertIsNone(listed[self.model]["parent"])
+        pixels = lambda pictures: pictures[0][pictures[0].index(b"IDAT"):]
+        named = pixels(self.openai(model="by-name"))
+        self.assertEqual(named, pixels(self.openai(adapters=[{"name": lora, "strength": 0.5}])))
+        self.assertEqual(named, pixels(self.openai(prompt=f"a red circle<lora:{os.path.splitext(lora)[0]}:0.5>")))
+        self.assertNotEqual(named, pixels(self.openai()))
+        self.post("/v1/load_lora_adapter", {"lora_name": "by-name", "lora_path": lora, "strength": 0.6}, 409)
+        self.post("/v1/unload_lora_adapter", {"lora_name": "by-name"})
+        self.post("/v1/unload_lora_adapter", {"lora_name": "by-name"}, 404)
+        self.post("/v1/images/generations", self.small(model="by-name"), 404)
+        for bad, status in (({}, 400), ({"lora_name": "x", "lora_path": "nope"}, 404), ({"lora_name": self.model, "lora_path": lora}, 409),
+                            ({"lora_name": "x", "lora_path": lora, "strength": 1e9}, 400)):
+            self.post("/v1/load_lora_adapter", bad, status)
+
+    def a1111(self, **more):
+        return {"prompt": "a green triangle", "width": 64, "height": 64, "steps": 2, "seed": 9, "sampler_name": "Euler a", **more}
+
+    def test_a1111_text_to_image(self):
+        made = self.post("/sdapi/v1/txt2img", self.a1111(batch_size=2))
+        info = json.loads(made["info"])
+        self.assertEqual((len(made["images"]), info["all_seeds"]), (2, [9, 10]))
+        self.assertIn("Sampler: Euler a", info["infotexts"][0])
+        text = self.post("/sdapi/v1/png-info", {"image": made["images"][0]})
+        self.assertIn("prompt", text["items"])
+
+    def test_a1111_image_to_image(self):
+        picture = base64.b64encode(png(64, 64)).decode()
+        mask = base64.b64encode(png(64, 64, level=255)).decode()
+        made = self.post("/sdapi/v1/img2img", self.a1111(init_images=["data:image/png;base64," + picture], mask=mask, denoising_strength=0.5))
+        self.assertEqual(len(made["images"]), 1)
+        self.assertNotIn("init_images", made["parameters"])
+
+    def test_a1111_lists_and_options(self):
+        self.assertEqual(self.server.get("/sdapi/v1/sd-models").json[0]["title"], self.model)
+        self.assertIn("Euler a", [s["name"] for s in self.server.get("/sdapi/v1/samplers").json])
+        self.assertIn("karras", [s["name"] for s in self.server.get("/sdapi/v1/schedulers").json])
+        self.assertEqual(len(self.server.get("/sdapi/v1/loras").json), len(self.loras))
+        self.post("/sdapi/v1/options", {"sd_model_checkpoint": self.model})
+        self.assertEqual(self.server.get("/sdapi/v1/options").json["sd_model_checkpoint"], self.model)
+        self.post("/sdapi/v1/options", {"sd_model_checkpoint": "nope"}, 404)
+
+    def test_a1111_interrupts_its_own_job(self):
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(self.server.post("/sdapi/v1/txt2img", self.a1111(steps=900, width=128, height=128), timeout=300)))
+        thread.start()
+        end = time.time() + 60
+        while self.server.get("/sdapi/v1/progress").json["state"]["sampling_step"] == 0 and time.time() < end:
+            time.sleep(0.02)
+        self.assertGreater(self.server.get("/sdapi/v1/progress").json["progress"], 0)
+        self.server.post("/sdapi/v1/interrupt")
+        thread.join(60)
+        self.assertEqual(answers[0].status, 409)
+
+    def test_a1111_errors(self):
+        for body, status in ((self.a1111(steps=0), 422), (self.a1111(seed="x"), 422), (self.a1111(sampler_name="nope"), 400), (self.a1111(n_iter=64, batch_size=64), 422),
+                             (self.a1111(prompt="<lora:x:y>"), 400), ([1], 400)):
+            self.post("/sdapi/v1/txt2img", body, status)
+        self.post("/sdapi/v1/img2img", self.a1111(), 422)
+        self.post("/sdapi/v1/img2img", self.a1111(init_images=["!!!"]), 400)
+        self.post("/sdapi/v1/png-info", {"image": "AAAA"}, 400)
+
+    def test_a_batch_is_the_pictures_of_its_seeds_with_noise_in_every_step(self):
+        pixels = lambda made: [base64.b64decode(i)[base64.b64decode(i).index(b"IDAT"):] for i in made["images"]]
+        for sampler in ("Euler a", "DPM++ SDE"):
+            batch = pixels(self.post("/sdapi/v1/txt2img", self.a1111(batch_size=3, sampler_name=sampler)))
+            for i in range(3):
+                self.assertEqual(pixels(self.post("/sdapi/v1/txt2img", self.a1111(seed=9 + i, sampler_name=sampler))), [batch[i]], (sampler, i))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
