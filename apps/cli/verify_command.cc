@@ -62,8 +62,11 @@ ordered_json to_json(const VerifiedPart& part, bool between) {
 ordered_json to_json(const VerifyReport& report, const VerifyOptions& options, const Between& between) {
   ordered_json parts = ordered_json::array();
   for (const VerifiedPart& part : report.parts) parts.push_back(to_json(part, !options.after.empty()));
-  ordered_json out = {
-      {"model", report.model}, {"file", report.file}, {"ok", report.ok() && !between.error}, {"parts", std::move(parts)}, {"unused_tensors", report.num_unused}};
+  ordered_json out = {{"model", report.model},
+                      {"file", report.file},
+                      {"ok", report.ok() && !between.error},
+                      {"parts", std::move(parts)},
+                      {"unused_tensors", report.num_unused}};
   if (options.after.empty()) return out;
   ordered_json images = ordered_json::array();
   if (between.result) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -137,6 +138,7 @@ TEST_F(LibraryTest, AFileThatWasWrittenToIsHashedAgainThoughItsTimeWasSetBack) {
   const fs::path file = put("loras/a.safetensors", "1");
   library().verify(file);
   const fs::file_time_type time = fs::last_write_time(file);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // beyond one tick of the file system's clock
   std::fstream(file, std::ios::in | std::ios::out) << "2";
   fs::last_write_time(file, time);
   EXPECT_FALSE(library().known_hash(file));
@@ -148,7 +150,8 @@ TEST_F(LibraryTest, AnewReadsAFileThatIsKnown) {
   Library models = library();
   models.verify(file);
   size_t pieces = 0;
-  const Library::Verified again = models.verify(file, [&](uint64_t, uint64_t) { ++pieces; }, true);
+  const Library::Verified again = models.verify(
+      file, [&](uint64_t, uint64_t) { ++pieces; }, true);
   EXPECT_GT(pieces, 0U);
   EXPECT_TRUE(again.was_known);
   EXPECT_EQ(again.other_before, "");
@@ -168,7 +171,8 @@ TEST_F(LibraryTest, TheHashPrefixIsReadInEitherCaseAndNeedsDigits) {
   Library models = library();
   models.verify(file);
   EXPECT_EQ(models.find("loras", "SHA256:" + sha("1").substr(0, 16)).name, "a.safetensors");
-  for (const std::string& broken : {"sha256:" + sha("1").substr(0, 15), "Sha256:" + sha("1") + "0", std::string("sha256:xyz"), std::string("sha256:")}) {
+  for (const std::string& broken :
+       {"sha256:" + sha("1").substr(0, 15), "Sha256:" + sha("1") + "0", std::string("sha256:xyz"), std::string("sha256:")}) {
     EXPECT_NE(text_of([&] { models.find("loras", broken); }).find("16 to 64 digits"), std::string::npos) << broken;
   }
 }

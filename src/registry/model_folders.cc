@@ -106,7 +106,8 @@ const ModelFolders::Place& ModelFolders::place(std::string_view kind) const {
     if (found == places_.end() && kind == older) found = places_.find(name);
   }
   if (found != places_.end()) return found->second;
-  throw Error(ErrorCode::not_found, "model: no such kind", {{"kind", std::string(kind)}, {"nearest", joined(nearest_names(kind, kinds()))}, {"allowed", joined(kinds())}});
+  throw Error(ErrorCode::not_found, "model: no such kind",
+              {{"kind", std::string(kind)}, {"nearest", joined(nearest_names(kind, kinds()))}, {"allowed", joined(kinds())}});
 }
 
 const ModelKind& ModelFolders::kind(std::string_view name) const { return place(name).kind; }

@@ -7,8 +7,8 @@
 
 namespace veneer::registry {
 
-// "sha256:<16 to 64 hex digits>" (the prefix in either case), "model_id@version" ("stabilityai/sdxl-turbo@v2.1"), "<file name without extension>-<first 16 hex digits>", or else
-// a file name. A file name may look like one of the others: a file of that name counts first.
+// "sha256:<16 to 64 hex digits>" (the prefix in either case), "model_id@version" ("stabilityai/sdxl-turbo@v2.1"), "<file name without
+// extension>-<first 16 hex digits>", or else a file name. A file name may look like one of the others: a file of that name counts first.
 struct ModelReference {
   enum class Kind : uint8_t { name, hash, version, cache_key, broken_hash };  // broken_hash: "sha256:" before anything else
   Kind kind = Kind::name;
