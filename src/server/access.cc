@@ -90,11 +90,17 @@ std::optional<Response> Access::check_origin(const Request& request) const {
   }
   const std::string_view origin = request.header("origin");
   const size_t scheme = origin.find("://");
-  if (cors_ || origin.empty() || origin == "null" || scheme == std::string_view::npos || origin.size() == scheme + 3 || !host) return std::nullopt;
+  if (cors_) return std::nullopt;
+  // Sandboxed frames and local files have the origin "null": anybody's.
+  const bool foreign = origin == "null" || equals_ignoring_case(request.header("sec-fetch-site"), "cross-site");
+  const auto refused = [] { return error_response(403, "origin", "Pages of other origins may not use this server"); };
+  if (origin.empty() || origin == "null" || scheme == std::string_view::npos || origin.size() == scheme + 3 || !host) {
+    return foreign ? std::optional(refused()) : std::nullopt;
+  }
   const std::optional<HostPort> from = parse_host(origin.substr(scheme + 3));
   const bool ports_differ = from && !from->port.empty() && !host->port.empty() && from->port != host->port;
   if (from && from->host == host->host && !ports_differ) return std::nullopt;
-  return error_response(403, "origin", "Pages of other origins may not use this server");
+  return refused();
 }
 
 std::optional<std::string> Access::owner_of(const Request& request) const {

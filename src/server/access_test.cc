@@ -38,12 +38,26 @@ TEST(Access, ANameOfTheOutsideIsRefusedOnlyWhereTheServerListensInside) {
 TEST(Access, OriginsAreCompared) {
   const Access access((ServerOptions()));
   const std::string host = "127.0.0.1:8188";
-  for (const char* good : {"http://127.0.0.1:8188", "https://127.0.0.1:8188", "http://127.0.0.1", "null", "", "file://"}) {
+  for (const char* good : {"http://127.0.0.1:8188", "https://127.0.0.1:8188", "http://127.0.0.1", "", "file://"}) {
     EXPECT_EQ(ask(access, {{"host", host}, {"origin", good}}), 200U) << good;
   }
-  for (const char* bad : {"http://127.0.0.1:1", "http://localhost:8188", "http://evil", "http://a b"}) {
+  for (const char* bad : {"http://127.0.0.1:1", "http://localhost:8188", "http://evil", "http://a b", "null"}) {
     EXPECT_EQ(ask(access, {{"host", host}, {"origin", bad}}), 403U) << bad;
   }
+}
+
+TEST(Access, CrossSiteRequestsWithoutAnOriginOfTheServersAreRefused) {
+  const Access access((ServerOptions()));
+  const std::string host = "127.0.0.1:8188";
+  EXPECT_EQ(ask(access, {{"host", host}, {"sec-fetch-site", "cross-site"}}), 403U);
+  EXPECT_EQ(ask(access, {{"host", host}, {"sec-fetch-site", "cross-site"}}, "/ws"), 403U);
+  EXPECT_EQ(ask(access, {{"host", host}, {"sec-fetch-site", "cross-site"}, {"origin", "file://"}}), 403U);
+  EXPECT_EQ(ask(access, {{"origin", "null"}}), 403U);
+  EXPECT_EQ(ask(access, {{"host", host}, {"sec-fetch-site", "cross-site"}, {"origin", "http://127.0.0.1:8188"}}), 200U);
+  for (const char* own : {"same-origin", "none", "same-site"}) EXPECT_EQ(ask(access, {{"host", host}, {"sec-fetch-site", own}}), 200U) << own;
+  ServerOptions options;
+  options.cors_origin = "https://app.example";
+  EXPECT_EQ(ask(Access(options), {{"host", host}, {"sec-fetch-site", "cross-site"}, {"origin", "null"}}), 200U);
 }
 
 TEST(Access, KeysOpenTheDoorAndNameTheOwner) {

@@ -9,6 +9,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool part_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+}
+
+// "n/srv" in JSON may be the end of a line and then a name.
+bool begins_name(const std::string& text, size_t at) { return at == 0 || !part_of_name(text[at - 1]) || (at > 1 && text[at - 2] == '\\'); }
+
 bool ends_name(char c) { return c == '/' || c == '"' || c == '\'' || c == ' ' || c == ')' || c == ',' || c == ';' || c == ':' || c == '\n'; }
 
 // A text that goes on with more of a name names another folder.
@@ -16,8 +23,7 @@ void replace_all(std::string& text, const std::string& name, const std::string& 
   size_t at = 0;
   while ((at = text.find(name, at)) != std::string::npos) {
     const size_t end = at + name.size();
-    const bool begins = at == 0 || text[at - 1] != '/';
-    if (begins && (end == text.size() || ends_name(text[end]) || text[end] == '\\')) {
+    if (begins_name(text, at) && (end == text.size() || ends_name(text[end]) || text[end] == '\\')) {
       text.replace(at, name.size(), kind);
       at += kind.size();
     } else {

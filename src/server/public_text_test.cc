@@ -14,7 +14,7 @@ TEST(PublicText, NamesAreRelativeToTheKindOfTheirFolder) {
 }
 
 TEST(PublicText, EscapesOfJsonAreKnown) {
-  const PublicText text({{"output", "/srv/\xC3\xBC"}});
+  const PublicText text(std::vector<std::pair<std::string, std::filesystem::path>>{{"output", "/srv/\xC3\xBC"}});
   EXPECT_EQ(text("/srv/\\u00fc/a"), "output/a");
   EXPECT_EQ(text("/srv/\xC3\xBC/a"), "output/a");
 }

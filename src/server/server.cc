@@ -20,6 +20,7 @@
 #include "server/features.h"
 #include "server/http/listener.h"
 #include "server/openapi.h"
+#include "server/public_text.h"
 #include "server/run_watch.h"
 #include "server/services.h"
 #include "veneer/error.h"
@@ -31,7 +32,7 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
 // Handlers may wait for the disk, and some for a job.
-constexpr size_t kHandlerThreads = 12;
+constexpr size_t kHandlerThreads = 16;
 
 jobs::QueueOptions queue_options(const ServerOptions& options) {
   jobs::QueueOptions queue = options.queue;
@@ -54,6 +55,16 @@ std::unique_ptr<asio::ssl::context> make_tls(const ServerOptions& options) {
   context->use_private_key_file(options.tls_key.string(), asio::ssl::context::pem, error);
   if (error) throw Error(ErrorCode::invalid, "the TLS key cannot be read", {{"file", options.tls_key.string()}, {"reason", error.message()}});
   return context;
+}
+
+std::vector<std::pair<std::string, fs::path>> public_folders(const ServerOptions& options, const engine::Core& core,
+                                                             const engine::ModelListing& models) {
+  std::vector<std::pair<std::string, fs::path>> folders = {
+      {"input", core.folders().input}, {"output", core.folders().output}, {"temp", core.folders().temp}, {"data", options.data_folder}};
+  for (const std::string& kind : models.kinds()) {
+    for (const fs::path& folder : models.folders(kind)) folders.emplace_back("models/" + kind, folder);
+  }
+  return folders;
 }
 
 void add_all_routes(Router& router, Services& services) {
@@ -81,13 +92,14 @@ struct Server::Impl {
         core(used),
         log(std::move(sink)),
         models(core),
+        public_text(public_folders(options, core, models)),
         queue(queue_options(options)),
         users(options.data_folder / "user", options.multi_user),
         access(options),
         tls(make_tls(options)),
         book(options.data_folder / "variants.json"),
         watch({hub, metrics, log, waiters, web_ui, options.preview_side}),
-        services{options, core, models, queue, hub, metrics, log, users, waiters, draining, [this](bool clear) { release(clear); }},
+        services{options, core, models, queue, hub, metrics, log, users, waiters, pictures, draining, [this](bool clear) { release(clear); }},
         shared{.admit = [this](Request& request) { return access.check(request); },
                .handle = [this](Request& request) { return router.handle(request); },
                .finish = [this](const Request& request, Response& response) { finish(request, response); },
@@ -131,11 +143,13 @@ struct Server::Impl {
     for (int i = 0; i < std::max(1, options.workers); ++i) {
       graph::ExecutorOptions executor;
       executor.cache = options.cache;
-      workers.push_back(std::make_unique<jobs::Worker>(jobs::Worker::Parts{.queue = queue,
-                                                                           .listener = watch,
-                                                                           .executor = core.make_executor(executor),
-                                                                           .after_job = [this] { core.trim(); },
-                                                                           .on_release = [this] { release_memory(); }}));
+      workers.push_back(
+          std::make_unique<jobs::Worker>(jobs::Worker::Parts{.queue = queue,
+                                                             .listener = watch,
+                                                             .executor = core.make_executor(executor),
+                                                             .after_job = [this] { core.trim(); },
+                                                             .on_release = [this] { release_memory(); },
+                                                             .public_text = [this](const std::string& text) { return public_text(text); }}));
     }
   }
 
@@ -157,6 +171,7 @@ struct Server::Impl {
 
   void finish(const Request& request, Response& response) {
     metrics.request(response.status);
+    if (response.status >= 400) response.body = public_text(response.body);
     response.set("Server", "Veneer");
     response.set("X-Content-Type-Options", "nosniff");
     if (options.cors_origin) {
@@ -181,8 +196,10 @@ struct Server::Impl {
   Hub hub;
   Metrics metrics;
   Waiters waiters;
+  PictureGate pictures;
   LogBook log;
   engine::ModelListing models;
+  PublicText public_text;
   jobs::JobQueue queue;
   UserStore users;
   Access access;

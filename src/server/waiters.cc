@@ -38,6 +38,11 @@ void Waiters::stop() {
   changed_.notify_all();
 }
 
+bool Waiters::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
 size_t Waiters::size() const {
   const std::lock_guard lock(mutex_);
   return waiting_.size();

@@ -33,6 +33,7 @@ class Waiters {
   void ended(const std::string& id, const jobs::JobResult& result);
   // Ends all waiting, now and later.
   void stop();
+  bool stopped() const;
   size_t size() const;
 
  private:

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import socket
 import sys
 import threading
 import time
@@ -57,6 +58,33 @@ class Compat(unittest.TestCase):
         for body, status in (({}, 400), (self.small(size="63x64"), 400), (self.small(n=99), 400), (self.small(model="nope"), 404), (self.small(seed=-1), 400),
                              (self.small(adapters=[{"name": "nope"}]), 404), (self.small(sampler="nope"), 400), ([], 400)):
             self.assertIn("message", self.post("/v1/images/generations", body, status)["error"])
+
+    def test_openai_members_outside_of_what_there_is_are_refused(self):
+        for wrong, word in (({"response_format": "png"}, "b64_json"), ({"output_format": "webp"}, "png"), ({"n": 1.5}, "1 to 10"), ({"n": 11}, "1 to 10"),
+                            ({"n": 0}, "1 to 10"), ({"stream": True}, "false"), ({"steps": 2.5}, "whole"),
+                            ({"adapters": [{"name": "x", "strength": 1}] * 65}, "64"), ({"n": "x"}, "1 to 10")):
+            error = self.post("/v1/images/generations", self.small(**wrong), 400)["error"]
+            self.assertIn(word, error["message"], wrong)
+        many = {"lora_name": "many", "base_model": self.model, "adapters": [{"name": "x"}] * 65}
+        self.assertIn("64", self.post("/v1/load_lora_adapter", many, 400)["error"]["message"])
+
+    def test_a1111_members_out_of_range_are_refused(self):
+        for wrong in ({"steps": 0}, {"steps": 1001}, {"steps": "20"}, {"steps": 2.5}, {"denoising_strength": 1.5}, {"denoising_strength": "x"}):
+            self.post("/sdapi/v1/txt2img", {"prompt": "x", "width": 64, "height": 64, **wrong}, 422)
+
+    def test_a_client_that_goes_takes_its_job_with_it(self):
+        with socket.create_connection(("127.0.0.1", self.server.port)) as connection:
+            body = json.dumps(self.small(steps=1000, size="512x512")).encode()
+            connection.sendall(b"POST /v1/images/generations HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            end = time.time() + 30
+            while not self.server.get("/queue").json["queue_running"]:
+                self.assertLess(time.time(), end)
+                time.sleep(0.02)
+            identity = self.server.get("/queue").json["queue_running"][0][1]
+        end = time.time() + 30
+        while self.server.get(f"/jobs/{identity}").json["status"] != "cancelled":
+            self.assertLess(time.time(), end)
+            time.sleep(0.05)
 
     def test_variants_are_models(self):
         lora = self.loras[0]

@@ -48,6 +48,32 @@ class Jobs(unittest.TestCase):
         self.server.wait("b")
         self.assertEqual(list(self.server.get("/history").json), [held, "a", "c", "d", "b"])
 
+    def test_a_number_for_an_id_interrupts_that_job_only(self):
+        held = self.hold(prompt_id=12345)
+        self.assertEqual(held, "12345")
+        self.server.post("/interrupt", {"prompt_id": 1234})
+        for wrong in (True, [12345], {"id": 12345}):
+            self.assertEqual(self.server.post("/interrupt", {"prompt_id": wrong}).status, 400, wrong)
+        time.sleep(0.3)
+        self.assertEqual(self.running(), [held])
+        self.assertEqual(self.server.post("/interrupt", {"prompt_id": 12345}).status, 200)
+        self.assertEqual(self.server.wait(held)["status"]["messages"][-1][0], "execution_interrupted")
+
+    def test_wrong_kinds_are_refused(self):
+        for path, body in (("/queue", "[]"), ("/queue", "3"), ("/prompt", {"prompt": simple_prompt(1), "idempotency_key": 5}),
+                           ("/jobs/cancel", {"job_ids": "x"})):
+            self.assertEqual(self.server.post(path, body).status, 400, (path, body))
+        self.assertIn("job_ids", self.server.post("/jobs/cancel", {"job_ids": "x"}).json["error"]["message"])
+
+    def test_many_posts_with_one_key_at_once_are_one_job(self):
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            for round_ in range(10):
+                send = lambda _: self.server.post("/prompt", {"prompt": simple_prompt(round_)}, headers={"Idempotency-Key": f"k{round_}"})
+                answers = list(pool.map(send, range(16)))
+                self.assertEqual({answer.status for answer in answers}, {200})
+                self.assertEqual(len({answer.body for answer in answers}), 1)
+                self.assertEqual(sum(answer.headers.get("Idempotent-Replay") == "true" for answer in answers), 15)
+
     def test_cancelling_touches_no_other_job(self):
         held = self.hold()
         post(self.server, simple_prompt(1), prompt_id="next")

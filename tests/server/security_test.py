@@ -50,13 +50,87 @@ class Security(unittest.TestCase):
         self.assertEqual(self.status(Origin=f"http://{own}"), 200)
         self.assertEqual(self.status(Origin=f"https://{own}"), 200)
         self.assertEqual(self.status(Origin="http://127.0.0.1"), 200)
-        self.assertEqual(self.status(Origin="null"), 200)
+        self.assertEqual(self.status(Origin="null"), 403)
         self.assertEqual(self.status(Origin="http://evil.example"), 403)
         self.assertEqual(self.status(Origin="http://127.0.0.1:1"), 403)
         self.assertEqual(self.status(Origin="http://localhost"), 403)
         self.assertEqual(self.server.post("/prompt", "{}", headers={"Origin": "http://evil.example"}).status, 403)
         self.assertEqual(self.server.request("OPTIONS", "/prompt", headers={"Origin": "http://evil.example"}).status, 403)
         self.assertEqual(self.server.socket("o", headers=[("Origin", "http://evil.example")]).status, 403)
+
+    def test_pages_without_an_origin_of_their_own_are_refused_whatever_the_method(self):
+        for headers in ({"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null", "Sec-Fetch-Site": "same-site"}):
+            for method in ("GET", "POST", "DELETE", "OPTIONS"):
+                self.assertEqual(self.server.request(method, "/queue", "{}" if method == "POST" else None, headers).status, 403, (method, headers))
+            self.assertEqual(self.server.socket("o", headers=list(headers.items())).status, 403, headers)
+        own = {"Origin": f"http://127.0.0.1:{self.server.port}", "Sec-Fetch-Site": "same-origin"}
+        self.assertEqual(self.server.post("/queue", "{}", headers=own).status, 200)
+        self.assertEqual(self.server.socket("o", headers=list(own.items())).status, 101)
+
+    def test_requests_that_could_be_read_in_two_ways_are_refused(self):
+        host = b"Host: 127.0.0.1\r\n"
+        for head, status in ((host + b"Transfer-Encoding: gzip\r\n", 501), (host + b"Transfer-Encoding: gzip, chunked\r\n", 501),
+                             (host + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n", 415), (b"", 400), (host + host, 400)):
+            answer = raw(self.server, b"POST /queue HTTP/1.1\r\n" + head + b"\r\n")
+            self.assertIn(b" %d " % status, answer.split(b"\r\n")[0], head)
+            self.assertIn(b"Connection: close", answer)
+            self.assertIn("error", json.loads(answer.split(b"\r\n\r\n", 1)[1]))
+        chunked = b"POST /queue HTTP/1.1\r\nConnection: close\r\n" + host + b"Transfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+        self.assertIn(b" 200 ", raw(self.server, chunked).split(b"\r\n")[0])
+
+    def test_what_comes_right_behind_a_handshake_is_read(self):
+        text = b'{"type": "feature_flags", "data": {}}'
+        frame = bytes([0x81, 0x80 | len(text)]) + bytes(4) + text
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=10) as connection:
+            connection.sendall(b"GET /ws?clientId=quick HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                               b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n" + frame)
+            got = b""
+            while b"feature_flags" not in got:
+                piece = connection.recv(65536)
+                self.assertTrue(piece, got)
+                got += piece
+        self.assertIn(b"Server: Veneer\r\n", got)
+
+    def test_broken_handshakes_are_answered_with_json(self):
+        for lines, status in ((b"Sec-WebSocket-Version: 13\r\n", 400), (b"Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n", 400),
+                              (b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 7\r\n", 426)):
+            answer = raw(self.server, b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + lines + b"\r\n")
+            self.assertIn(b" %d " % status, answer.split(b"\r\n")[0], lines)
+            self.assertIn(b"Server: Veneer\r\n", answer)
+            self.assertIn("error", json.loads(answer.split(b"\r\n\r\n", 1)[1]))
+
+    def test_pictures_of_too_many_pixels_are_not_converted(self):
+        with open(os.path.join(self.server.base, "output", "huge.png"), "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x40\0\0\0\x40\0\x08\x02\0\0\0" + bytes(16))
+        for query in ("preview=webp", "channel=a", "channel=rgb"):
+            answer = self.server.get("/view?filename=huge.png&" + query)
+            self.assertEqual((answer.status, answer.json["error"]["type"]), (400, "too_large"), query)
+
+    def test_errors_do_not_tell_where_folders_lie(self):
+        with open(os.path.join(self.server.base, "output", "text.png"), "w") as file:
+            file.write("no picture")
+        with open(os.path.join(self.server.base, "input", "text.png"), "w") as file:
+            file.write("no picture")
+        answer = self.server.get("/view?filename=text.png&preview=webp")
+        self.assertGreaterEqual(answer.status, 400)
+        self.assertNotIn(self.server.base.encode(), answer.body)
+        self.assertIn(b"output/text.png", answer.body)
+        prompt = {"1": {"class_type": "LoadImage", "inputs": {"image": "text.png"}}, "2": {"class_type": "PreviewImage", "inputs": {"images": ["1", 0]}}}
+        answer = self.server.post("/prompt", {"prompt": prompt})
+        self.assertNotIn(self.server.base.encode(), answer.body)
+        if answer.status == 200:
+            status = self.server.wait(answer.json["prompt_id"])["status"]
+            self.assertEqual(status["status_str"], "error")
+            self.assertNotIn(self.server.base, json.dumps(status))
+
+    def test_the_page_cannot_be_framed(self):
+        self.assertIn("frame-ancestors 'none'", self.server.get("/").headers["Content-Security-Policy"])
+
+    def test_names_that_no_file_can_have_are_refused(self):
+        name = "n" * 300 + ".png"
+        self.assertEqual(self.server.upload("/upload/image", {}, name, b"x").status, 400)
+        self.assertEqual(self.server.post("/userdata/" + name, "x").status, 400)
+        self.assertLess(self.server.get("/view?filename=" + name).status, 500)
 
     def test_names_that_are_not_this_machine_are_refused(self):
         self.assertEqual(self.status(Host="rebound.example"), 403)

@@ -118,7 +118,7 @@ Response cancel_jobs(const Request& request, Services& services) {
   const Json body = parse_object(request);
   if (!body.contains("job_ids")) throw HttpError(400, "invalid_request", "job_ids is missing");
   Json cancelled = Json::array();
-  for (const std::string& id : read_ids(body.at("job_ids"))) {
+  for (const std::string& id : read_ids(body.at("job_ids"), "job_ids")) {
     const auto answer = services.queue.cancel(id);
     if (answer == JobQueue::CancelAnswer::cancelled || answer == JobQueue::CancelAnswer::already_cancelled) cancelled.push_back(id);
   }

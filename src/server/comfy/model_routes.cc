@@ -64,6 +64,7 @@ Response preview(const Request& request, const Services& services) {
   for (const char* ending : {".preview.png", ".preview.webp", ".preview.jpeg", ".preview.jpg", ".png", ".webp", ".jpeg", ".jpg"}) {
     const auto file = contained(folder, stem + ending);
     if (file && fs::is_regular_file(*file)) {
+      const PictureGate::Pass pass(services.pictures, *file);
       return text_response(engine::convert_picture(*file, {.form = engine::PictureForm::webp}), "image/webp");
     }
   }

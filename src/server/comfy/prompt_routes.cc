@@ -2,6 +2,7 @@
 #include "graph/json_text.h"
 #include "server/comfy/routes.h"
 #include "server/comfy/submit.h"
+#include "veneer/error.h"
 
 namespace veneer::server {
 namespace {
@@ -31,8 +32,18 @@ Response post_prompt(const Request& request, Services& services) {
     if (!submission.number) services.queue.take_number(submission.front);
     return refusal(validation);
   }
-  const Submitted done = submit(services, std::move(submission), std::move(validation));
-  return accepted(done.job->id, done.job->number, done.node_errors);
+  Submission key;
+  key.idempotency_key = submission.idempotency_key;
+  key.owner = submission.owner;
+  try {
+    const Submitted done = submit(services, std::move(submission), std::move(validation));
+    return accepted(done.job->id, done.job->number, done.node_errors);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid || error.find("key").empty()) throw;
+    // Another request with the key came first meanwhile.
+    if (std::optional<Response> answer = repeated(services, key)) return *answer;
+    throw;
+  }
 }
 
 // What POST /prompt would say, without queueing anything.

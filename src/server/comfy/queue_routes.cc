@@ -1,5 +1,6 @@
 // GET and POST /queue, /interrupt, /free.
 #include "graph/json_text.h"
+#include "jobs/wire.h"
 #include "server/comfy/routes.h"
 #include "veneer/error.h"
 
@@ -29,8 +30,7 @@ bool is_true(const Json& body, const char* member) {
 }
 
 Response post_queue(const Request& request, Services& services) {
-  const Json body = parse_body(request);
-  if (!body.is_object()) return empty_response();
+  const Json body = parse_object(request);
   if (is_true(body, "clear")) services.queue.clear_waiting();
   const auto ids = body.find("delete");
   if (ids == body.end() || ids->is_string()) return empty_response();
@@ -47,7 +47,12 @@ Response interrupt(const Request& request, Services& services) {
   }
   if (body.is_array()) throw HttpError(400, "invalid_request", "The body must be a JSON object, or empty");
   std::optional<std::string> id;
-  if (body.is_object() && body.contains("prompt_id") && body.at("prompt_id").is_string()) id = body.at("prompt_id").get<std::string>();
+  if (body.is_object() && body.contains("prompt_id") && !body.at("prompt_id").is_null()) {
+    const Json& given = body.at("prompt_id");
+    if (!given.is_string() && !given.is_number()) throw HttpError(400, "invalid_request", "prompt_id must be text or a number");
+    // A number as POST /prompt makes it an id.
+    id = given.is_string() ? given.get<std::string>() : jobs::wire_text(given);
+  }
   const size_t count = services.queue.interrupt(id);
   services.log.info("interrupt", Json{{"prompt_id", id ? Json(*id) : Json()}, {"jobs", count}});
   return empty_response();
@@ -62,8 +67,8 @@ Response free_memory(const Request& request, Services& services) {
 
 }  // namespace
 
-std::vector<std::string> read_ids(const Json& list) {
-  if (!list.is_array()) throw HttpError(400, "invalid_request", "delete must be a list of ids");
+std::vector<std::string> read_ids(const Json& list, const std::string& member) {
+  if (!list.is_array()) throw HttpError(400, "invalid_request", member + " must be a list of ids");
   std::vector<std::string> ids;
   for (const Json& id : list) {
     if (id.is_string()) ids.push_back(id.get<std::string>());

@@ -7,7 +7,7 @@
 namespace veneer::server {
 
 // The text members of a list of ids. Throws HttpError(400).
-std::vector<std::string> read_ids(const Json& list);
+std::vector<std::string> read_ids(const Json& list, const std::string& member = "delete");
 
 // The services have to outlive the router.
 void add_prompt_routes(Router& router, Services& services);

@@ -50,7 +50,7 @@ Response serve(const Request& request, const Services& services) {
                                       : file_below(request, frontend_folder(services.options), path == "/" ? "index.html" : path.substr(1));
   } else if (const auto own = page_file(path)) {
     response = text_response(std::string(own->text), std::string(own->content_type));
-    response.set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; connect-src 'self' ws: wss:");
+    response.set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; connect-src 'self' ws: wss:; frame-ancestors 'none'");
   } else {
     response = not_found(request);
   }

@@ -64,7 +64,10 @@ void convert_from_editor(Submission& submission, const graph::NodeRegistry& regi
 std::string read_key(const Request& request, const Json& body) {
   std::string key(request.header("idempotency-key"));
   const auto member = body.find("idempotency_key");
-  if (member != body.end() && member->is_string()) key = member->get<std::string>();
+  if (member != body.end() && !member->is_null()) {
+    if (!member->is_string()) throw HttpError(400, "invalid_request", "idempotency_key must be text");
+    key = member->get<std::string>();
+  }
   if (key.size() > kMaxId) throw HttpError(400, "invalid_request", "The idempotency key is too long");
   return key;
 }

@@ -48,6 +48,7 @@ Target read_target(const std::vector<FormField>& form, const std::string& filena
   }
   std::error_code failed;
   std::filesystem::create_directories(*directory, failed);
+  if (failed == std::errc::no_space_on_device) throw HttpError(507, "storage", "The disk is full: the file was not written");
   if (failed || !std::filesystem::is_directory(file->parent_path())) {
     throw HttpError(400, "invalid_request", "There is no such directory", out.subfolder + "/" + out.name);
   }

@@ -130,6 +130,7 @@ Response post_file(const Request& request, const Services& services) {
   if (fs::is_directory(file)) throw HttpError(400, "invalid_request", "A directory has this name", request.parts.at(0));
   std::error_code failed;
   fs::create_directories(file.parent_path(), failed);
+  if (failed == std::errc::no_space_on_device) throw HttpError(507, "storage", "The disk is full: the file was not written");
   if (failed) throw HttpError(400, "invalid_request", "The directory cannot be made", failed.message());
   if (!keeps_existing(request)) {
     engine::write_whole(file, request.body);

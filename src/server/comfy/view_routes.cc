@@ -59,8 +59,9 @@ std::string disposition(const std::string& name, bool attachment) {
   return std::string(attachment ? "attachment; " : "") + "filename=\"" + quoted + "\"";
 }
 
-Response converted(const std::filesystem::path& file, const engine::PictureRequest& how) {
+Response converted(const std::filesystem::path& file, const engine::PictureRequest& how, const Services& services) {
   if (!std::filesystem::is_regular_file(file)) throw HttpError(404, "not_found", "There is no such file");
+  const PictureGate::Pass pass(services.pictures, file);
   Response response = text_response(engine::convert_picture(file, how), "image/png");
   if (how.form == engine::PictureForm::jpeg) response.set("Content-Type", "image/jpeg");
   if (how.form == engine::PictureForm::webp) response.set("Content-Type", "image/webp");
@@ -76,12 +77,12 @@ Response view(const Request& request, const Services& services) {
   const bool active = is_active_content(name);
   Response response;
   if (preview != nullptr) {
-    response = converted(file, read_preview(*preview, channel_given == nullptr ? "" : channel));
+    response = converted(file, read_preview(*preview, channel_given == nullptr ? "" : channel), services);
   } else if (channel == "rgb" || channel == "a") {
     engine::PictureRequest how;
     how.alpha_only = channel == "a";
     how.drop_alpha = channel == "rgb";
-    response = converted(file, how);
+    response = converted(file, how, services);
   } else {
     // What a browser would run comes as bytes to save; a picture of text keeps its type, and is saved too.
     const std::string type = content_type_of(name);

@@ -34,7 +34,11 @@ double number(const Json& body, const char* name, double otherwise, double low, 
   return at->get<double>();
 }
 
-int whole(const Json& body, const char* name, int otherwise, int low, int high) { return static_cast<int>(number(body, name, otherwise, low, high)); }
+int whole(const Json& body, const char* name, int otherwise, int low, int high) {
+  const double value = number(body, name, otherwise, low, high);
+  if (value != std::floor(value)) throw HttpError(422, "invalid_request", std::string(name) + " must be a whole number");
+  return static_cast<int>(value);
+}
 
 uint64_t seed_of(const Json& body) {
   const auto at = body.find("seed");
@@ -57,6 +61,8 @@ PictureRequest read_request(const Json& body, const Services& services, const We
   out.negative = text(body, "negative_prompt");
   for (const auto& [name, strength] : take_loras(out.prompt)) out.loras.emplace_back(lora_file_name(services, name), strength);
   out.steps = whole(body, "steps", 20, 1, 1000);
+  // Without a picture to begin with it changes nothing, and is checked even so.
+  number(body, "denoising_strength", 0.75, 0, 1);
   out.cfg = number(body, "cfg_scale", 7, 0, 100);
   out.width = whole(body, "width", 512, 16, 4096) / 8 * 8;
   out.height = whole(body, "height", 512, 16, 4096) / 8 * 8;
@@ -90,7 +96,7 @@ Response answer(const Json& body, const PictureRequest& request, const std::vect
 Response make(const Request& request, const Json& body, const PictureRequest& asked, Services& services, WebUiState& state) {
   const std::string id = jobs::make_uuid();
   const WebUiState::Task task(state, id);
-  return answer(body, asked, make_pictures(services, asked, request.owner, id));
+  return answer(body, asked, make_pictures(services, asked, request, id));
 }
 
 Response text_to_image(const Request& request, Services& services, WebUiState& state) {

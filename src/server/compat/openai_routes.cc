@@ -35,8 +35,19 @@ double number(const Json& members, const char* name, double otherwise, double lo
     value = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != '\0') value = NAN;
   }
-  if (!(value >= low && value <= high)) throw HttpError(400, "invalid_request_error", std::string(name) + " is out of range");
+  if (!(value >= low && value <= high))
+    throw HttpError(400, "invalid_request_error",
+                    std::string(name) + " must be a number from " + std::to_string(std::lround(low)) + " to " + std::to_string(std::lround(high)));
   return value;
+}
+
+int whole(const Json& members, const char* name, int otherwise, int low, int high) {
+  const double value = number(members, name, otherwise, low, high);
+  if (value != std::floor(value)) {
+    throw HttpError(400, "invalid_request_error",
+                    std::string(name) + " must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  }
+  return static_cast<int>(value);
 }
 
 uint64_t seed_member(const Json& members) {
@@ -59,6 +70,18 @@ std::string text(const Json& members, const char* name, const std::string& other
   return at->get<std::string>();
 }
 
+// Members that say how the answer looks: what there is not is refused and not left out.
+void check_form(const Json& members) {
+  const std::string format = text(members, "response_format", "b64_json");
+  if (format != "b64_json" && format != "url") throw HttpError(400, "invalid_request_error", "response_format must be b64_json or url", format);
+  const std::string type = text(members, "output_format", "png");
+  if (type != "png") throw HttpError(400, "invalid_request_error", "output_format must be png", type);
+  const auto stream = members.find("stream");
+  if (stream != members.end() && !stream->is_null() && *stream != Json(false) && *stream != Json("false")) {
+    throw HttpError(400, "invalid_request_error", "stream must be false");
+  }
+}
+
 void read_size(const std::string& size, PictureRequest& request) {
   if (size.empty() || size == "auto") return;
   const size_t x = std::min(size.find('x'), size.size());
@@ -74,6 +97,7 @@ void read_adapters(const Json& members, const Services& services, PictureRequest
   const auto list = members.find("adapters");
   if (list == members.end()) return;
   if (!list->is_array()) throw HttpError(400, "invalid_request_error", "adapters must be a list of objects with name and strength");
+  if (list->size() > kMaxAdapters) throw HttpError(400, "invalid_request_error", "A model takes at most 64 adapters");
   for (const Json& adapter : *list) {
     if (!adapter.is_object()) throw HttpError(400, "invalid_request_error", "adapters must be a list of objects with name and strength");
     request.loras.emplace_back(lora_file_name(services, text(adapter, "name")), number(adapter, "strength", 1, -100, 100));
@@ -81,6 +105,7 @@ void read_adapters(const Json& members, const Services& services, PictureRequest
 }
 
 PictureRequest read_request(const Json& members, const Services& services, const VariantBook& book) {
+  check_form(members);
   PictureRequest out;
   out.prompt = text(members, "prompt");
   if (out.prompt.empty()) throw HttpError(400, "invalid_request_error", "prompt is missing");
@@ -95,11 +120,11 @@ PictureRequest read_request(const Json& members, const Services& services, const
   read_adapters(members, services, out);
   out.negative = text(members, "negative_prompt");
   read_size(text(members, "size"), out);
-  out.steps = static_cast<int>(number(members, "steps", 20, 1, 1000));
+  out.steps = whole(members, "steps", 20, 1, 1000);
   out.cfg = number(members, "cfg_scale", 7, 0, 100);
   out.sampler = text(members, "sampler", "euler");
   out.scheduler = text(members, "scheduler", "normal");
-  const auto count = static_cast<uint64_t>(number(members, "n", 1, 1, kMaxPictures));
+  const auto count = static_cast<uint64_t>(whole(members, "n", 1, 1, kMaxPictures));
   const uint64_t seed = seed_member(members);
   for (uint64_t i = 0; i < count; ++i) out.seeds.push_back(seed + i);
   out.filename_prefix = "openai";
@@ -127,7 +152,7 @@ Response answer(const Request& request, const Json& members, const std::vector<M
 Response generate(const Request& request, Services& services, const VariantBook& book) {
   const Json members = parse_object(request);
   const PictureRequest asked = read_request(members, services, book);
-  return answer(request, members, make_pictures(services, asked, request.owner, jobs::make_uuid()));
+  return answer(request, members, make_pictures(services, asked, request, jobs::make_uuid()));
 }
 
 Response edit(const Request& request, Services& services, const VariantBook& book) {
@@ -142,7 +167,7 @@ Response edit(const Request& request, Services& services, const VariantBook& boo
   if (mask != nullptr && mask->is_file) asked.mask_image = store_input_picture(services, mask->value);
   asked.mask_channel = "alpha";  // what is transparent is made anew
   asked.denoise = number(members, "strength", 0.75, 0, 1);
-  return answer(request, members, make_pictures(services, asked, request.owner, jobs::make_uuid()));
+  return answer(request, members, make_pictures(services, asked, request, jobs::make_uuid()));
 }
 
 }  // namespace

@@ -55,6 +55,19 @@ MadePicture picture_of(const Services& services, const Json& outputs, uint64_t s
   throw HttpError(422, "execution_error", "A node failed", error.value("node_type", "") + ": " + error.value("exception_message", ""));
 }
 
+// Nothing when it takes too long or the server ends. A client that is gone needs no pictures.
+std::optional<jobs::JobResult> wait_for(Waiters::Ticket& ticket, Services& services, const Request& asked, const std::string& prompt_id) {
+  constexpr std::chrono::milliseconds kGlance(250);
+  for (auto waited = std::chrono::milliseconds(0); waited < kLongest && !services.waiters.stopped(); waited += kGlance) {
+    if (std::optional<jobs::JobResult> result = ticket.wait(kGlance)) return result;
+    if (asked.gone && asked.gone()) {
+      services.queue.cancel(prompt_id);
+      throw HttpError(409, "cancelled", "The client is gone");
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Json picture_prompt(const PictureRequest& r) {
@@ -122,12 +135,13 @@ std::vector<std::pair<std::string, double>> take_loras(std::string& prompt) {
   return loras;
 }
 
-std::vector<MadePicture> make_pictures(Services& services, const PictureRequest& request, const std::string& owner, const std::string& prompt_id) {
+std::vector<MadePicture> make_pictures(Services& services, const PictureRequest& request, const Request& asked, const std::string& prompt_id) {
+  if (request.loras.size() > kMaxAdapters) throw HttpError(400, "invalid_request", "A model takes at most 64 adapters");
   if (services.waiters.size() >= kMaxWaiting) throw HttpError(503, "busy", "Too many requests wait for pictures at this moment");
   Submission submission;
   submission.prompt = picture_prompt(request);
   submission.prompt_id = prompt_id;
-  submission.owner = owner;
+  submission.owner = asked.owner;
   graph::Validation validation = validate(services, submission);
   if (!validation.ok() || !validation.node_errors.empty()) {
     std::string details;
@@ -140,7 +154,7 @@ std::vector<MadePicture> make_pictures(Services& services, const PictureRequest&
   }
   Waiters::Ticket ticket(services.waiters, submission.prompt_id);
   submit(services, std::move(submission), std::move(validation));
-  const std::optional<jobs::JobResult> result = ticket.wait(kLongest);
+  const std::optional<jobs::JobResult> result = wait_for(ticket, services, asked, prompt_id);
   if (!result) throw HttpError(504, "timeout", "The pictures are not ready yet", prompt_id);
   if (result->state != jobs::JobState::succeeded) fail(*result);
   const Json outputs = graph::parse_json(result->outputs);

@@ -11,6 +11,9 @@
 
 namespace veneer::server {
 
+// Of one model: each is a file that is opened and compared.
+inline constexpr size_t kMaxAdapters = 64;
+
 struct PictureRequest {
   std::string model;  // a name in checkpoints/
   std::string prompt, negative;
@@ -41,8 +44,9 @@ struct MadePicture {
 };
 
 // Validates, queues, and waits for the pictures. Throws HttpError: 400 for what validation refuses, 429, 503, 504 when it takes too long, 422 for a
-// node that failed, 409 when the job was cancelled. `prompt_id` is the job's.
-std::vector<MadePicture> make_pictures(Services& services, const PictureRequest& request, const std::string& owner, const std::string& prompt_id);
+// node that failed, 409 when the job was cancelled. `prompt_id` is the job's; it is cancelled
+// when the client of `asked` goes.
+std::vector<MadePicture> make_pictures(Services& services, const PictureRequest& request, const Request& asked, const std::string& prompt_id);
 
 // Stores the bytes of a picture in the input folder under a name made of their hash, and returns it. Throws HttpError(400) for what is no picture.
 std::string store_input_picture(const Services& services, std::string_view bytes);

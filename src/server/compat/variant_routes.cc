@@ -60,6 +60,7 @@ NamedVariant read_variant(const Json& body, const Services& services, const Vari
   const auto list = body.find("adapters");
   if (list != body.end()) {
     if (!list->is_array()) throw HttpError(400, "invalid_request", "adapters must be a list of objects with name and strength");
+    if (list->size() > kMaxAdapters) throw HttpError(400, "invalid_request", "A model takes at most 64 adapters");
     for (const Json& adapter : *list) {
       if (!adapter.is_object()) throw HttpError(400, "invalid_request", "adapters must be a list of objects with name and strength");
       out.adapters.emplace_back(lora_file_name(services, text_member(adapter, "name")), strength_of(adapter));
@@ -68,6 +69,7 @@ NamedVariant read_variant(const Json& body, const Services& services, const Vari
     const std::string path = text_member(body, "lora_path");
     out.adapters.emplace_back(lora_file_name(services, path.empty() ? out.name : path), strength_of(body));
   }
+  if (out.adapters.size() > kMaxAdapters) throw HttpError(400, "invalid_request", "A model takes at most 64 adapters");
   return out;
 }
 

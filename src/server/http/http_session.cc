@@ -1,9 +1,12 @@
 // HTTP/1.1 on one connection. Everything here runs on the connection's strand; handlers run on their own threads.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 
@@ -23,6 +26,7 @@ constexpr seconds kIdle(75), kHeaders(30), kBody(600), kSending(60);
 constexpr uint32_t kMaxHeaderBytes = 32 << 10;
 constexpr uint64_t kSmallBody = 1 << 20;
 constexpr size_t kPiece = 256 << 10;
+constexpr size_t kFirstRead = 4096;
 
 class FileReader {
  public:
@@ -102,7 +106,18 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     request_ = {};
     head_ = false;
     keep_alive_ = false;
+    if (buffer_.size() > 0) return read_header();
     timed().expires_after(kIdle);
+    stream_->async_read_some(buffer_.prepare(kFirstRead), [self = shared_from_this()](const beast::error_code& error, size_t size) {
+      if (error) return self->close();
+      self->buffer_.commit(size);
+      self->read_header();
+    });
+  }
+
+  // From its first byte on the header has one time limit as a whole.
+  void read_header() {
+    timed().expires_after(kHeaders);
     http::async_read_header(*stream_, buffer_, *parser_,
                             [self = shared_from_this()](const beast::error_code& error, size_t) { self->on_header(error); });
   }
@@ -116,6 +131,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     }
     if (error) return close();
     take_header();
+    if (std::optional<Response> refusal = check_framing()) return refuse(std::move(*refusal));
     if (std::optional<Response> refusal = shared_.admit(request_)) return refuse(std::move(*refusal));
     if (beast::websocket::is_upgrade(parser_->get()) && request_.path == "/ws") return upgrade();
     read_body();
@@ -134,6 +150,23 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (question != std::string::npos) request_.query = parse_query(std::string_view(target).substr(question + 1, target.find('#') - question - 1));
     if (request_.path.starts_with("/api/") && !request_.path.starts_with("/api/internal/")) request_.path.erase(0, 4);
     for (const auto& field : message) request_.headers.emplace_back(lower_case(std::string(field.name_string())), std::string(field.value()));
+  }
+
+  // What could be understood in two ways is refused (RFC 9112, 3.2 and 6.1), and so is what would have to be unpacked.
+  std::optional<Response> check_framing() const {
+    const auto count = [this](std::string_view name) {
+      return std::count_if(request_.headers.begin(), request_.headers.end(), [&](const auto& header) { return header.first == name; });
+    };
+    const auto hosts = count("host");
+    if (hosts > 1 || (hosts == 0 && version_ >= 11)) return error_response(400, "invalid_host", "A request needs one Host header");
+    const auto encodings = count("transfer-encoding");
+    if (encodings > 1 || (encodings == 1 && !equals_ignoring_case(trimmed(request_.header("transfer-encoding")), "chunked"))) {
+      return error_response(501, "unsupported", "Transfer-Encoding must be chunked, or absent");
+    }
+    if (const std::string* coding = request_.find_header("content-encoding"); coding != nullptr && !equals_ignoring_case(*coding, "identity")) {
+      return error_response(415, "unsupported", "Bodies must come without a Content-Encoding", *coding);
+    }
+    return std::nullopt;
   }
 
   void read_body() {
@@ -164,6 +197,12 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (error) return close();
     request_.body = std::move(parser_->get().body());
     timed().expires_never();
+    // Nobody else uses the socket while the handler runs.
+    request_.gone = [fd = timed().socket().native_handle()] {
+      char next = 0;
+      const ssize_t got = ::recv(fd, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+      return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    };
     asio::post(shared_.handlers, [self = shared_from_this()] {
       Response response = self->shared_.handle(self->request_);
       asio::post(self->stream_->get_executor(), [self, response = std::move(response)]() mutable { self->send(std::move(response)); });
@@ -249,8 +288,18 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void close() { stream_->close(); }
 
   void upgrade() {
+    constexpr size_t kKeyLength = 24;  // 16 bytes in base64
+    const std::string_view key = request_.header("sec-websocket-key");
+    if (request_.header("sec-websocket-version") != "13") {
+      Response response = error_response(426, "websocket", "The web socket's version must be 13");
+      response.set("Sec-WebSocket-Version", "13");
+      return refuse(std::move(response));
+    }
+    if (key.size() != kKeyLength || !key.ends_with("=="))
+      return refuse(error_response(400, "websocket", "The web socket's key must be 16 bytes in base64"));
     const std::string* id = request_.find_query("clientId");
     timed().expires_never();
+    stream_->give_back(std::move(buffer_));
     serve_web_socket(std::move(stream_), parser_->release(), id == nullptr ? std::string() : *id, shared_);
   }
 

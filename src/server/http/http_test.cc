@@ -122,6 +122,28 @@ TEST_F(RouterTest, WhatHandlersThrowIsAnswered) {
   EXPECT_NE(ask("POST", "/q").body.find("\"type\": \"tea\""), std::string::npos);
 }
 
+TEST(Router, AFullDiskIs507WithoutAPathAndALongNameIs400) {
+  Router router;
+  const auto fail = [&](const char* path, std::errc code) {
+    router.post(std::string(path) + "/error", [code](const Request&) -> Response {
+      throw Error(ErrorCode::invalid, "file cannot be written", {{"file", "/secret/x"}, {"reason", std::make_error_code(code).message()}});
+    });
+    router.post(std::string(path) + "/system",
+                [code](const Request&) -> Response { throw fs::filesystem_error("cannot", "/secret/x", std::make_error_code(code)); });
+  };
+  fail("/full", std::errc::no_space_on_device);
+  fail("/long", std::errc::filename_too_long);
+  for (const char* kind : {"/error", "/system"}) {
+    Request full = request("POST", std::string("/full") + kind);
+    const Response response = router.handle(full);
+    EXPECT_EQ(response.status, 507U) << kind;
+    EXPECT_NE(response.body.find("\"storage\""), std::string::npos);
+    EXPECT_EQ(response.body.find("/secret"), std::string::npos);
+    Request name = request("POST", std::string("/long") + kind);
+    EXPECT_EQ(router.handle(name).status, 400U) << kind;
+  }
+}
+
 class Files : public ::testing::Test {
  protected:
   Files() : root_(fs::temp_directory_path() / ("veneer_files_" + std::to_string(::getpid()))) {

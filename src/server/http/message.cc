@@ -57,11 +57,13 @@ std::string_view reason_of(unsigned status) {
     case 416: return "Range Not Satisfiable";
     case 422: return "Unprocessable Entity";
     case 429: return "Too Many Requests";
+    case 426: return "Upgrade Required";
     case 431: return "Request Header Fields Too Large";
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";
     case 503: return "Service Unavailable";
     case 504: return "Gateway Timeout";
+    case 507: return "Insufficient Storage";
     default: return "Unknown";
   }
 }
@@ -86,7 +88,9 @@ Response text_response(std::string text, std::string content_type, unsigned stat
 Response error_response(unsigned status, std::string_view type, std::string_view message, std::string_view details) {
   const Json error = {{"type", type}, {"message", message}, {"details", details}, {"extra_info", Json::object()}};
   const Json body = {{"error", error}, {"node_errors", Json::object()}};
-  return json_response(body, status);
+  Response response = json_response(body, status);
+  if (type == "busy") response.set("Retry-After", "1");
+  return response;
 }
 
 Json parse_body(const Request& request) {

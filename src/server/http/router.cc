@@ -1,6 +1,9 @@
 #include "server/http/router.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <tuple>
 
 #include "server/http/url.h"
@@ -54,6 +57,23 @@ unsigned status_of(ErrorCode code) {
     case ErrorCode::internal: break;
   }
   return 500;
+}
+
+// What a file system that is full, or names that it cannot take, come to; nothing for other faults.
+std::optional<Response> storage_response(const std::error_condition& fault) {
+  if (fault == std::errc::no_space_on_device || fault.value() == EDQUOT) {
+    return error_response(507, "storage", "The disk is full: the file was not written");
+  }
+  if (fault == std::errc::filename_too_long) return error_response(400, "invalid_request", "The name is too long for a file");
+  return std::nullopt;
+}
+
+// The fault that the text of a file's Error tells of.
+std::error_condition fault_of(const Error& error) {
+  for (const int number : {ENOSPC, EDQUOT, ENAMETOOLONG}) {
+    if (error.find("reason") == std::generic_category().message(number)) return {number, std::generic_category()};
+  }
+  return {};
 }
 
 }  // namespace
@@ -114,7 +134,11 @@ Response Router::handle(Request& request) const {
   } catch (const HttpError& error) {
     return error.response();
   } catch (const Error& error) {
+    if (std::optional<Response> response = storage_response(fault_of(error))) return std::move(*response);
     return error_response(status_of(error.code()), to_string(error.code()), error.text(), error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    if (std::optional<Response> response = storage_response(error.code().default_error_condition())) return std::move(*response);
+    return error_response(500, "internal", "The server failed", error.what());
   } catch (const std::bad_alloc&) {
     return error_response(503, "no_memory", "The server is out of memory");
   } catch (const std::exception& error) {

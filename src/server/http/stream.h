@@ -38,8 +38,16 @@ class Stream {
     }
   }
 
+  // What was read beyond what the reader wanted: the next reads begin with it.
+  void give_back(beast::flat_buffer rest) { rest_ = std::move(rest); }
+
   template <typename Buffers, typename Handler>
   auto async_read_some(const Buffers& buffers, Handler&& handler) {
+    if (rest_.size() > 0) {
+      const size_t size = asio::buffer_copy(buffers, rest_.data());
+      rest_.consume(size);
+      return asio::post(get_executor(), beast::bind_front_handler(std::forward<Handler>(handler), beast::error_code(), size));
+    }
     if (tls_) return tls_->async_read_some(buffers, std::forward<Handler>(handler));
     return tcp_.async_read_some(buffers, std::forward<Handler>(handler));
   }
@@ -74,6 +82,7 @@ class Stream {
 
  private:
   beast::tcp_stream tcp_;
+  beast::flat_buffer rest_;
   std::unique_ptr<asio::ssl::stream<beast::tcp_stream&>> tls_;
 };
 

@@ -97,8 +97,14 @@ function workflowText() {
 async function run(event) {
   event.preventDefault();
   say('queued');
-  const answer = await post('/prompt', workflowText());
-  const body = await answer.json();
+  let answer;
+  let body;
+  try {
+    answer = await post('/prompt', workflowText());
+    body = await answer.json();
+  } catch (error) {
+    return say(`the server does not answer: ${error.message}`, true);
+  }
   if (!answer.ok) {
     const errors = Object.values(body.node_errors || {}).flatMap((node) => node.errors.map((e) => `${node.class_type}: ${e.message} ${e.details}`));
     return say([body.error.message, ...errors].join('; '), true);
@@ -198,7 +204,11 @@ function connect() {
 }
 
 $('form').onsubmit = run;
-$('stop').onclick = () => post('/interrupt', current ? JSON.stringify({ prompt_id: current }) : '');
+// Without an id the server would stop what others have running.
+$('stop').onclick = () => {
+  if (!current) return say('nothing of this page runs');
+  return post('/interrupt', JSON.stringify({ prompt_id: current })).catch(() => say('the server does not answer', true));
+};
 fillChoices().catch(() => say('the server does not answer', true));
 showModels();
 connect();
