@@ -164,9 +164,7 @@ Tensor Group::tensor(std::string_view name) const {
   throw Error(ErrorCode::not_found, "goldens: no such tensor", {{"group", name_}, {"tensor", std::string(name)}});
 }
 
-formats::ModelFile Group::model(const std::string& name) const {
-  return formats::ModelFile::open(root_ / "models" / (name + ".safetensors"));
-}
+formats::ModelFile Group::model(const std::string& name) const { return formats::ModelFile::open(root_ / "models" / (name + ".safetensors")); }
 
 nlohmann::json Group::model_config(const std::string& name) const { return read_json(root_ / "models" / (name + ".json")); }
 
