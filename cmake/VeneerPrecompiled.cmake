@@ -1,5 +1,6 @@
-# Precompiled standard and library headers: parsing them is more than half of a clean build. One set for the rooms and one for their tests, which are
-# compiled with other flags. No source may depend on them: VENEER_PCH=OFF builds the same tree, and the static checks read it that way.
+# Precompiled standard and library headers: parsing them is more than half of a clean build. One set for the rooms, one for the command line, and one
+# for tests, which are compiled with other flags. No source may depend on them: VENEER_PCH=OFF builds the same tree, and the static checks read it
+# that way.
 option(VENEER_PCH "Precompile the headers that most sources include" ON)
 
 set(std_headers <algorithm> <array> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span> <string>
@@ -23,13 +24,14 @@ if(VENEER_PCH)
     add_compile_options(-fpch-preprocess -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   endif()
   veneer_precompiled_set(veneer_pch HEADERS ${std_headers} <nlohmann/json.hpp> LINK nlohmann_json::nlohmann_json)
+  veneer_precompiled_set(veneer_cli_pch HEADERS ${std_headers} <nlohmann/json.hpp> <CLI/CLI.hpp> LINK nlohmann_json::nlohmann_json CLI11::CLI11)
   if(VENEER_BUILD_TESTS)
     veneer_precompiled_set(veneer_test_pch HEADERS ${std_headers} <nlohmann/json.hpp> <gmock/gmock.h> <gtest/gtest.h> OPTIONS -O1
                            LINK nlohmann_json::nlohmann_json GTest::gmock)
   endif()
 endif()
 
-# veneer_use_precompiled(TARGET SET): SET is veneer_pch or veneer_test_pch.
+# veneer_use_precompiled(TARGET SET): SET is veneer_pch, veneer_cli_pch or veneer_test_pch.
 function(veneer_use_precompiled target set)
   if(VENEER_PCH)
     target_precompile_headers(${target} REUSE_FROM ${set})

@@ -66,9 +66,9 @@ void add_client_flags(CLI::App& app, ServeOptions& o) {
       ->check(CLI::Range(0.001, 65536.0))
       ->capture_default_str();
   app.add_option("--max-connections", o.server.max_connections, "connections at the same time")->capture_default_str();
-  app.add_option("--preview-method", o.preview_method, "none, auto or latent2rgb: pictures while sampling")
-      ->check(CLI::IsMember({"none", "auto", "latent2rgb"}))
-      ->capture_default_str();
+  app.add_option("--preview-method", o.preview_method,
+                 "pictures while sampling: none, or auto or latent2rgb for every client; default: for those that announce supports_preview_metadata")
+      ->check(CLI::IsMember({"none", "auto", "latent2rgb"}));
   app.add_option("--preview-size", o.server.preview_side, "pixels of the longer side of previews")
       ->check(CLI::Range(16, 4096))
       ->capture_default_str();
@@ -114,6 +114,7 @@ server::ServerOptions ServeOptions::finish() const {
   if (!api_key_file.empty()) out.api_keys = read_api_keys(api_key_file);
   out.queue.rerun_cut_short = on_restart == "rerun";
   out.previews = preview_method != "none";
+  out.plain_previews = out.previews && !preview_method.empty();
   if (cache_none) out.cache = graph::CachePolicy::none();
   if (cache_lru_given->count() > 0) out.cache = graph::CachePolicy::lru(cache_lru);
   return out;

@@ -16,7 +16,7 @@ struct ServeOptions {
   server::ServerOptions server;
   std::string data_folder, frontend_folder, templates_folder, tls_certificate, tls_key, api_key_file, cors_origin;
   std::string on_restart = "rerun";
-  std::string preview_method = "auto";
+  std::string preview_method;
   bool cache_none = false, cache_classic = false;
   size_t cache_lru = 0;
   CLI::Option* cache_lru_given = nullptr;

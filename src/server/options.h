@@ -29,6 +29,8 @@ struct ServerOptions {
   size_t client_buffer_bytes = size_t{16} << 20;  // of one web socket that does not keep up
   int preview_side = 512;
   bool previews = true;
+  // Whether previews of samplers go to clients too that do not announce supports_preview_metadata. Some take every binary message for a result.
+  bool plain_previews = true;
   bool strict_validation = false;
   bool reject_dropped_outputs = false;  // a prompt of which one output cannot run is refused as a whole
   bool multi_user = false;

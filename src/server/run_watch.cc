@@ -30,7 +30,7 @@ class RunLog : public graph::ExecutionObserver {
 
 struct Watched {
   Watched(const RunWatch::Parts& parts, const jobs::Job& job)
-      : messages(parts.hub, job, parts.preview_side), metrics(parts.metrics), log(parts.log, parts.web_ui, job.id) {}
+      : messages(parts.hub, job, parts.preview_side, parts.plain_previews), metrics(parts.metrics), log(parts.log, parts.web_ui, job.id) {}
   RunMessages messages;
   RunMetrics metrics;
   RunLog log;

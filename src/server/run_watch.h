@@ -19,6 +19,7 @@ class RunWatch : public jobs::WorkerListener {
     Waiters& waiters;
     WebUiState& web_ui;
     int preview_side;
+    bool plain_previews;
   };
   explicit RunWatch(Parts parts) : parts_(parts) {}
   std::unique_ptr<graph::ExecutionObserver> started(const jobs::JobPtr& job) override;

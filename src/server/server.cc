@@ -98,7 +98,7 @@ struct Server::Impl {
         access(options),
         tls(make_tls(options)),
         book(options.data_folder / "variants.json"),
-        watch({hub, metrics, log, waiters, web_ui, options.preview_side}),
+        watch({hub, metrics, log, waiters, web_ui, options.preview_side, options.plain_previews}),
         services{options, core, models, queue, hub, metrics, log, users, waiters, pictures, draining, [this](bool clear) { release(clear); }},
         shared{.admit = [this](Request& request) { return access.check(request); },
                .handle = [this](Request& request) { return router.handle(request); },

@@ -14,6 +14,8 @@ import time
 import unittest
 import zipfile
 
+from client import Socket
+
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
 
 
@@ -131,6 +133,36 @@ class Serve(unittest.TestCase):
         with open(self.path("data", "frontend", "index.html")) as file:
             self.assertEqual(file.read(), "good")
         self.assertFalse(os.path.exists(self.path("evil")))
+
+    def test_previews_go_to_clients_that_announce_them_or_to_all_when_asked(self):
+        os.symlink(os.path.join(SOURCE, "models", "demo", "checkpoints"), self.path("models", "checkpoints"))
+        with open(os.path.join(SOURCE, "workflows", "txt2img.json")) as file:
+            prompt = json.load(file)
+        prompt["4"]["inputs"].update(width=64, height=64)
+        prompt["5"]["inputs"]["steps"] = 3
+
+        def frame_kinds(port, client, announces, seed):
+            prompt["5"]["inputs"]["seed"] = seed
+            web = Socket(port, "/ws?clientId=" + client)
+            if announces:
+                web.send({"type": "feature_flags", "data": {"supports_preview_metadata": True}})
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request("POST", "/prompt", json.dumps({"prompt": prompt, "client_id": client}))
+            answer = json.loads(connection.getresponse().read())
+            frames = [m for m in web.until_done(answer["prompt_id"]) if isinstance(m, bytes)]
+            connection.close()
+            web.close()
+            return {int.from_bytes(frame[:4], "big") for frame in frames}
+
+        process, port, _ = self.start("--port", "0")
+        self.assertEqual(frame_kinds(port, "plain", False, 1), set())
+        self.assertEqual(frame_kinds(port, "editor", True, 2), {4})
+        self.end(process)
+        process, port, _ = self.start("--port", "0", "--preview-method", "auto")
+        self.assertEqual(frame_kinds(port, "plain", False, 3), {1})
+        self.end(process)
+        _, port, _ = self.start("--port", "0", "--preview-method", "none")
+        self.assertEqual(frame_kinds(port, "editor", True, 4), set())
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ namespace veneer::server {
 using graph::Json;
 using graph::NodeRef;
 
-RunMessages::RunMessages(Hub& hub, const jobs::Job& job, int preview_side)
-    : hub_(hub), client_(job.client_id), prompt_id_(job.id), preview_side_(preview_side), book_(job.id) {}
+RunMessages::RunMessages(Hub& hub, const jobs::Job& job, int preview_side, bool plain_previews)
+    : hub_(hub), client_(job.client_id), prompt_id_(job.id), preview_side_(preview_side), plain_previews_(plain_previews), book_(job.id) {}
 
 RunMessages::~RunMessages() {
   if (!client_.empty()) hub_.set_running(client_, "");
@@ -64,7 +64,8 @@ void RunMessages::progress(const NodeRef& node, const graph::Progress& progress)
   const auto number = [&](double value) { return progress.integral ? Json(static_cast<int64_t>(value)) : Json(value); };
   const Json data = {{"value", number(progress.value)}, {"max", number(progress.max)}, {"prompt_id", prompt_id_}, {"node", node.node_id}};
   send_to_owner_or_all(message("progress", data));
-  if (progress.preview) {
+  // A picture without a largest size is a node's result, and not a sampler's preview.
+  if (progress.preview && (plain_previews_ || progress.preview->max_size == 0)) {
     hub_.send_preview(client_, Hub::PreviewForm::plain, [&] { return preview_frame(encoded(), progress.preview->format); });
   }
 }

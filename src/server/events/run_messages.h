@@ -13,8 +13,8 @@ namespace veneer::server {
 // Messages go to the client that posted the job. Of a job that nobody owns, only progress, previews and an interruption are told, to all.
 class RunMessages : public graph::ExecutionObserver {
  public:
-  // `preview_side`: pixels of the longer side of previews. The hub has to outlive this.
-  RunMessages(Hub& hub, const jobs::Job& job, int preview_side);
+  // `preview_side`: pixels of the longer side of previews; `plain_previews` as in options.h. The hub has to outlive this.
+  RunMessages(Hub& hub, const jobs::Job& job, int preview_side, bool plain_previews);
   ~RunMessages() override;
 
   void execution_start(const std::string& prompt_id) override;
@@ -38,6 +38,7 @@ class RunMessages : public graph::ExecutionObserver {
   Hub& hub_;
   const std::string client_, prompt_id_;
   const int preview_side_;
+  const bool plain_previews_;
   ProgressBook book_;
 };
 

@@ -189,13 +189,18 @@ function onText({ type, data }) {
 function onFrame(buffer) {
   const view = new DataView(buffer);
   const kind = view.getUint32(0);
-  if (kind === 1) show(new Blob([buffer.slice(8)], { type: view.getUint32(4) === 2 ? 'image/png' : 'image/jpeg' }));
+  // 4: the length of a JSON text, the text, the picture.
+  if (kind !== 4) return;
+  const begin = 8 + view.getUint32(4);
+  const about = JSON.parse(new TextDecoder().decode(buffer.slice(8, begin)));
+  show(new Blob([buffer.slice(begin)], { type: about.image_type }));
 }
 
 function connect() {
   const scheme = location.protocol === 'https:' ? 'wss://' : 'ws://';
   const socket = new WebSocket(scheme + location.host + '/ws' + (clientId ? '?clientId=' + clientId : ''));
   socket.binaryType = 'arraybuffer';
+  socket.onopen = () => socket.send(JSON.stringify({ type: 'feature_flags', data: { supports_preview_metadata: true } }));
   socket.onmessage = (event) => (typeof event.data === 'string' ? onText(JSON.parse(event.data)) : onFrame(event.data));
   socket.onclose = () => {
     $('state').textContent = 'connecting';
