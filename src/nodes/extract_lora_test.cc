@@ -209,20 +209,6 @@ class LoraSaveNode : public ::testing::Test {
   std::vector<graph::Value> with_lora(const std::string& name) {
     return bench_.run("LoraLoader", {{"model", model_value(*checkpoint_.model)}, {"clip", clip_value(*checkpoint_.clip)}, {"lora_name", text(name)}});
   }
-  Tensor draw(const graph::Value& model, const graph::Value& clip) {
-    const graph::Value positive = bench_.run("CLIPTextEncode", {{"clip", clip}, {"text", text("a yellow moon at night")}})[0];
-    const graph::Value latent = bench_.run("EmptyLatentImage", {{"width", integer(64)}, {"height", integer(64)}})[0];
-    return bench_
-        .run("KSampler", {{"model", model},
-                          {"positive", positive},
-                          {"negative", positive},
-                          {"latent_image", latent},
-                          {"steps", integer(2)},
-                          {"sampler_name", text("euler")},
-                          {"scheduler", text("normal")}})[0]
-        .get<sampling::Latent>()
-        .samples;
-  }
 
   NodeBench bench_;
   ModelStore::Checkpoint checkpoint_ = bench_.store->checkpoint("shapes-sd-tiny.safetensors");
@@ -237,8 +223,8 @@ TEST_F(LoraSaveNode, ALoraExtractedFromTwoModelsDrawsThePictureOfTheOriginal) {
   EXPECT_EQ(apply_lora(&*checkpoint_.model, &*checkpoint_.clip, bench_.store->lora("mine.safetensors"), {1, 1}).remark, "");
 
   const std::vector<graph::Value> again = with_lora("mine.safetensors");
-  const Tensor want = draw(original[0], original[1]), got = draw(again[0], again[1]);
-  const Tensor plain = draw(model_value(*checkpoint_.model), clip_value(*checkpoint_.clip));
+  const Tensor want = bench_.draw(original[0], original[1]), got = bench_.draw(again[0], again[1]);
+  const Tensor plain = bench_.draw(model_value(*checkpoint_.model), clip_value(*checkpoint_.clip));
   EXPECT_LT(compute::max_error(got, want), 0.01);
   EXPECT_GT(compute::max_error(plain, want), 0.1) << "the LoRA has no effect, so the comparison above says nothing";
 }

@@ -48,22 +48,6 @@ class SaveModel : public ::testing::Test {
       EXPECT_TRUE(same_bytes(got.patched_weight(key), want.patched_weight(key))) << key;
     }
   }
-  // The latent after a few steps.
-  Tensor draw(const graph::Value& model, const graph::Value& clip) {
-    const graph::Value positive = bench_.run("CLIPTextEncode", {{"clip", clip}, {"text", text("a yellow moon at night")}})[0];
-    const graph::Value latent = bench_.run("EmptyLatentImage", {{"width", integer(64)}, {"height", integer(64)}})[0];
-    return bench_
-        .run("KSampler", {{"model", model},
-                          {"positive", positive},
-                          {"negative", positive},
-                          {"latent_image", latent},
-                          {"steps", integer(2)},
-                          {"sampler_name", text("euler")},
-                          {"scheduler", text("normal")}})[0]
-        .get<sampling::Latent>()
-        .samples;
-  }
-  static graph::Value integer(int64_t value) { return graph::Value::json(graph::Json(value)); }
   // A file of tensors that are written as they are.
   ModelFileRequest request(const std::string& prefix) const {
     ModelFileRequest out;
@@ -89,7 +73,7 @@ TEST_F(SaveModel, ACheckpointLoadsAgainWithTheSameBytes) {
   expect_same_weights(again.clip->patcher, loaded.clip->patcher);
   expect_same_weights(again.vae->patcher, loaded.vae->patcher);
   const NodeBench::Values before = parts(loaded), after = parts(again);
-  EXPECT_TRUE(same_bytes(draw(after[0].second, after[1].second), draw(before[0].second, before[1].second)));
+  EXPECT_TRUE(same_bytes(bench_.draw(after[0].second, after[1].second), bench_.draw(before[0].second, before[1].second)));
 }
 
 TEST_F(SaveModel, HasTheNamesOfTheOriginalCheckpoint) {

@@ -14,6 +14,7 @@
 #include "nodes/model_store.h"
 #include "nodes/nodes.h"
 #include "nodes/services.h"
+#include "sampling/latent.h"
 
 namespace veneer::nodes {
 
@@ -51,6 +52,22 @@ class NodeBench {
     std::vector<graph::Value> out;
     for (const graph::Source& source : def.run(context, in).outputs) out.push_back(std::get<graph::Value>(source));
     return out;
+  }
+
+  // The latent of a small picture after two steps.
+  Tensor draw(const graph::Value& model, const graph::Value& clip) {
+    const auto json = [](auto value) { return graph::Value::json(graph::Json(value)); };
+    const graph::Value positive = run("CLIPTextEncode", {{"clip", clip}, {"text", json("a yellow moon at night")}})[0];
+    const graph::Value latent = run("EmptyLatentImage", {{"width", json(64)}, {"height", json(64)}})[0];
+    return run("KSampler", {{"model", model},
+                            {"positive", positive},
+                            {"negative", positive},
+                            {"latent_image", latent},
+                            {"steps", json(2)},
+                            {"sampler_name", json("euler")},
+                            {"scheduler", json("normal")}})[0]
+        .get<sampling::Latent>()
+        .samples;
   }
 
   // The error that the call ends in; fails the test's expectation by Error(internal) "no error" when there is none.
