@@ -49,6 +49,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/parallel.h"
@@ -67,9 +68,8 @@ bool is_element_dtype(DType dtype) {
 // One weight on its way into one layout.
 class Packing {
  public:
-  Packing(const Tensor& weight, const WeightAxes& axes, const BlockedLayout& layout)
-      : weight_(weight),
-        axes_(axes),
+  Packing(const WeightAxes& axes, const BlockedLayout& layout)
+      : axes_(axes),
         layout_(layout),
         out_(layout.extents[static_cast<size_t>(axes.out)]),
         in_(layout.extents[static_cast<size_t>(axes.in)]),
@@ -86,15 +86,21 @@ class Packing {
     fill_index();
   }
 
-  size_t tiles() const { return static_cast<size_t>(tiles_in_ * (layout_.padded[static_cast<size_t>(axes_.out)] / block_out_)); }
+  int64_t block_rows() const { return layout_.padded[static_cast<size_t>(axes_.out)] / block_out_; }
+  int64_t tiles_of_block_row() const { return tiles_in_; }
+  int64_t block_out() const { return block_out_; }
+  int64_t row_size() const { return in_ * taps_; }
+  // Rows of a block row that the weight has, the first being block_row * block_out().
+  int64_t rows_there(int64_t block_row) const { return std::min(block_out_, out_ - block_row * block_out_); }
   size_t buffer_elements() const { return static_cast<size_t>(block_out_ * row_); }
 
-  // write(from, from_step, index, count, blocks, offset, step): gathers blocks to the element `offset` of the target.
-  template <typename Write>
-  void pack(size_t tile, float* buffer, const Write& write) const {
-    const int64_t block_row = static_cast<int64_t>(tile) / tiles_in_, first_block = static_cast<int64_t>(tile) % tiles_in_ * tile_blocks_;
+  // read(row, at, out): a row's elements from `at` on. write(from, from_step, index, count, blocks, offset, step): gathers blocks to the element
+  // `offset` of the target.
+  template <typename Read, typename Write>
+  void pack(int64_t block_row, int64_t tile, float* buffer, const Read& read, const Write& write) const {
+    const int64_t first_block = tile * tile_blocks_;
     const int64_t blocks = std::min(tile_blocks_, layout_.padded[static_cast<size_t>(axes_.in)] / block_in_ - first_block);
-    load(block_row * block_out_, first_block * block_in_, blocks * block_in_, buffer);
+    load(block_row * block_out_, first_block * block_in_, blocks * block_in_, buffer, read);
     const int64_t base = block_row * stride(axes_.out) + first_block * stride(axes_.in);
     for (int64_t tap = 0; tap < taps_; ++tap) {
       write(buffer + tap, static_cast<size_t>(block_in_ * taps_), index_.data(), index_.size(), static_cast<size_t>(blocks), base + tap_offset(tap),
@@ -131,19 +137,17 @@ class Packing {
   }
 
   // Rows [first_out, + block_out_) and inputs [first_in, + count) as f32; zeros where the weight has ended.
-  void load(int64_t first_out, int64_t first_in, int64_t count, float* buffer) const {
+  template <typename Read>
+  void load(int64_t first_out, int64_t first_in, int64_t count, float* buffer, const Read& read) const {
     const int64_t there = std::clamp<int64_t>(in_ - first_in, 0, count) * taps_;
     for (int64_t o = 0; o < block_out_; ++o) {
       float* row = buffer + o * row_;
       const int64_t width = first_out + o < out_ ? there : 0;
-      if (width > 0) {
-        copy_range_to_f32(weight_, static_cast<size_t>(((first_out + o) * in_ + first_in) * taps_), {row, static_cast<size_t>(width)});
-      }
+      if (width > 0) read(first_out + o, first_in * taps_, std::span<float>(row, static_cast<size_t>(width)));
       std::fill(row + width, row + count * taps_, 0.0F);
     }
   }
 
-  const Tensor& weight_;
   WeightAxes axes_;
   const BlockedLayout& layout_;
   int64_t out_, in_, block_out_, block_in_;
@@ -153,12 +157,44 @@ class Packing {
   std::vector<int32_t> index_;
 };
 
+// Tiles are read straight from the tensor.
+template <typename Write>
+void pack_stored(const Packing& packing, const Tensor& weight, const Write& write) {
+  const auto read = [&](int64_t row, int64_t at, std::span<float> out) {
+    copy_range_to_f32(weight, static_cast<size_t>(row * packing.row_size() + at), out);
+  };
+  const int64_t tiles = packing.tiles_of_block_row();
+  parallel_for(static_cast<size_t>(packing.block_rows() * tiles), 1, [&](size_t begin, size_t end) {
+    std::vector<float> buffer(packing.buffer_elements());
+    for (auto tile = static_cast<int64_t>(begin); tile < static_cast<int64_t>(end); ++tile) {
+      packing.pack(tile / tiles, tile % tiles, buffer.data(), read, write);
+    }
+  });
+}
+
+// The rows of one block row are made at once, and stay in the second cache while its tiles are packed.
+template <typename Write>
+void pack_made(const Packing& packing, const RowSource& weight, const Write& write) {
+  parallel_for(static_cast<size_t>(packing.block_rows()), 1, [&](size_t begin, size_t end) {
+    std::vector<float> buffer(packing.buffer_elements());
+    Tensor rows = Tensor::empty({packing.block_out(), packing.row_size()}, DType::f32);
+    for (auto block_row = static_cast<int64_t>(begin); block_row < static_cast<int64_t>(end); ++block_row) {
+      const int64_t first = block_row * packing.block_out(), count = packing.rows_there(block_row);
+      weight.rows(first, count, rows.mutable_floats().first(static_cast<size_t>(count * packing.row_size())));
+      const auto read = [&](int64_t row, int64_t at, std::span<float> out) {
+        std::copy_n(rows.data<float>() + (row - first) * packing.row_size() + at, out.size(), out.data());
+      };
+      for (int64_t tile = 0; tile < packing.tiles_of_block_row(); ++tile) packing.pack(block_row, tile, buffer.data(), read, write);
+    }
+  });
+}
+
 }  // namespace
 
-bool can_pack(const Tensor& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype) {
+bool can_pack(DType source, const WeightAxes& axes, const BlockedLayout& layout, DType dtype) {
   constexpr int64_t kVector = 8;  // of the smallest block that oneDNN uses with vectors
   if (dtype != DType::f32 && dtype != DType::bf16) return false;
-  if (!is_element_dtype(weight.dtype()) || layout.rank < 2) return false;
+  if (!is_element_dtype(source) || layout.rank < 2) return false;
   int64_t elements = 1;
   for (const BlockedLayout::Block& block : layout.inner) {
     if (block.axis != axes.out && block.axis != axes.in) return false;
@@ -170,21 +206,20 @@ bool can_pack(const Tensor& weight, const WeightAxes& axes, const BlockedLayout&
   return elements % kVector == 0;
 }
 
-void pack_weight(const Tensor& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target) {
-  const Packing packing(weight, axes, layout);
-  parallel_for(packing.tiles(), 1, [&](size_t begin, size_t end) {
-    std::vector<float> buffer(packing.buffer_elements());
-    for (size_t tile = begin; tile < end; ++tile) {
-      packing.pack(tile, buffer.data(),
-                   [&](const float* from, size_t from_step, const int32_t* index, size_t count, size_t blocks, int64_t offset, size_t step) {
-                     if (dtype == DType::f32) {
-                       HWY_DYNAMIC_DISPATCH(gather_f32)(from, from_step, index, count, blocks, reinterpret_cast<float*>(target) + offset, step);
-                     } else {
-                       HWY_DYNAMIC_DISPATCH(gather_bf16)(from, from_step, index, count, blocks, reinterpret_cast<uint16_t*>(target) + offset, step);
-                     }
-                   });
+void pack_weight(const WeightSource& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target) {
+  const Packing packing(axes, layout);
+  const auto write = [&](const float* from, size_t from_step, const int32_t* index, size_t count, size_t blocks, int64_t offset, size_t step) {
+    if (dtype == DType::f32) {
+      HWY_DYNAMIC_DISPATCH(gather_f32)(from, from_step, index, count, blocks, reinterpret_cast<float*>(target) + offset, step);
+    } else {
+      HWY_DYNAMIC_DISPATCH(gather_bf16)(from, from_step, index, count, blocks, reinterpret_cast<uint16_t*>(target) + offset, step);
     }
-  });
+  };
+  if (weight.made() != nullptr) {
+    pack_made(packing, *weight.made(), write);
+  } else {
+    pack_stored(packing, weight.stored(), write);
+  }
 }
 
 }  // namespace veneer::compute

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "compute/blocked_layout.h"
+#include "compute/row_source.h"
 #include "tensor/tensor.h"
 
 namespace veneer::compute {
@@ -14,12 +15,12 @@ struct WeightAxes {
   int in = 1;
 };
 
-// Whether pack_weight serves: blocks of `out` and `in` only, whole vectors of them, and a source whose elements can be converted one by one.
-bool can_pack(const Tensor& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype);
+// Whether pack_weight serves: blocks of `out` and `in` only, whole vectors of them, and a source dtype whose elements can be converted one by one.
+bool can_pack(DType source, const WeightAxes& axes, const BlockedLayout& layout, DType dtype);
 
-// weight: [out, in, ...] row-major in a floating dtype. Writes `dtype` (f32 or bf16, rounded to nearest even) to `target`, padding included: as many
-// bytes as the layout's padded extents have, aligned to 64. The same bits as conversion followed by oneDNN's reorder (but a NaN's payload).
-// Requires can_pack().
-void pack_weight(const Tensor& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target);
+// weight: [out, in, ...] row-major in a floating dtype, or made row by row. Writes `dtype` (f32 or bf16, rounded to nearest even) to `target`,
+// padding included: as many bytes as the layout's padded extents have, aligned to 64. The same bits as conversion followed by oneDNN's reorder (but a
+// NaN's payload). Requires can_pack(). Throws what making a row throws; the target is then undefined.
+void pack_weight(const WeightSource& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target);
 
 }  // namespace veneer::compute

@@ -3,14 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "compute/cpu.h"
 #include "compute/kernel_isa.h"
 #include "compute/onednn.h"
+#include "compute/ops.h"
 #include "compute/test_data.h"
+#include "compute/weights.h"
 #include "tensor/convert.h"
+#include "veneer/error.h"
 
 namespace veneer::compute {
 namespace {
@@ -67,7 +72,7 @@ TEST(PackWeight, WritesTheBitsOfConversionAndReorder) {
     ASSERT_TRUE(layout) << c.name;
     for (const DType source : {DType::f32, DType::f16, DType::bf16, DType::f8_e4m3fn}) {
       const Tensor weight = to_dtype(random_tensor(c.weight, 5), source);
-      ASSERT_TRUE(can_pack(weight, c.axes, *layout, c.dtype)) << c.name;
+      ASSERT_TRUE(can_pack(weight.dtype(), c.axes, *layout, c.dtype)) << c.name;
       Tensor packed = Tensor::empty({static_cast<int64_t>(desc.get_size())}, DType::u8);
       std::memset(packed.mutable_bytes(), 0xAB, packed.size_bytes());
       pack_weight(weight, c.axes, *layout, c.dtype, packed.mutable_bytes());
@@ -75,6 +80,59 @@ TEST(PackWeight, WritesTheBitsOfConversionAndReorder) {
       EXPECT_EQ(std::memcmp(packed.bytes(), want.data(), want.size()), 0) << c.name << " from " << to_string(source);
     }
   }
+}
+
+// Rows of a tensor, as if they were made for the moment; `broken`: the row that cannot be made.
+class Rows final : public RowSource {
+ public:
+  explicit Rows(Tensor tensor, int64_t broken = -1) : tensor_(std::move(tensor)), broken_(broken) {}
+  const Shape& shape() const override { return tensor_.shape(); }
+  void rows(int64_t first, int64_t count, std::span<float> out) const override {
+    if (first <= broken_ && broken_ < first + count) throw Error(ErrorCode::corrupt, "rows: broken");
+    copy_range_to_f32(tensor_, static_cast<size_t>(first * tensor_.shape().num_elements_from(1)), out);
+  }
+
+ private:
+  Tensor tensor_;
+  int64_t broken_;
+};
+
+TEST(PackWeight, MakesRowsOnTheWayWithTheBitsOfTheWholeWeight) {
+  for (const Case& c : cases()) {
+    const Desc desc = layout_of(c);
+    const auto layout = onednn::blocked_layout(desc);
+    ASSERT_TRUE(layout) << c.name;
+    const Tensor weight = random_tensor(c.weight, 5);
+    Tensor packed = Tensor::empty({static_cast<int64_t>(desc.get_size())}, DType::u8);
+    std::memset(packed.mutable_bytes(), 0xAB, packed.size_bytes());
+    pack_weight({std::make_shared<const Rows>(weight)}, c.axes, *layout, c.dtype, packed.mutable_bytes());
+    const std::vector<std::byte> want = reordered(c, weight, desc);
+    EXPECT_EQ(std::memcmp(packed.bytes(), want.data(), want.size()), 0) << c.name;
+  }
+}
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && std::memcmp(a.bytes(), b.bytes(), a.size_bytes()) == 0;
+}
+
+TEST(PackWeight, LayersOfMadeRowsAreThoseOfTheWholeWeight) {
+  Context context{.dtype = DType::f32};
+  const Tensor weight = random_tensor({70, 33}, 1), x = random_tensor({5, 33}, 2), image = random_tensor({1, 6, 5, 3}, 4);
+  const auto forward = [&](const WeightSource& source) { return Linear::create(source, Tensor(), DType::f32)->forward(context, x); };
+  EXPECT_TRUE(same_bytes(forward(weight), forward({std::make_shared<const Rows>(weight)})));
+  for (const int64_t taps : {1, 3}) {
+    const Tensor kernel = random_tensor({20, 3, taps, taps}, 3);
+    const auto convolve = [&](const WeightSource& source) {
+      return Conv2d::create(source, Tensor(), ConvGeometry{}, DType::f32)->forward(context, image);
+    };
+    EXPECT_TRUE(same_bytes(convolve(kernel), convolve({std::make_shared<const Rows>(kernel)}))) << taps;
+  }
+}
+
+TEST(PackWeight, AFaultInARowReachesTheCallerEachTime) {
+  Context context{.dtype = DType::f32};
+  const auto layer = Linear::create({std::make_shared<const Rows>(random_tensor({70, 33}, 1), 68)}, Tensor(), DType::f32);
+  for (int attempt = 0; attempt < 2; ++attempt) EXPECT_THROW(layer->forward(context, random_tensor({5, 33}, 2)), Error);
 }
 
 TEST(PackWeight, MultipliesByTheScaleOfAnFp8Weight) {
@@ -93,11 +151,11 @@ TEST(PackWeight, LeavesLayoutsAloneThatAreNotWholeVectorsOfBlocks) {
   const WeightAxes axes{.out = 1, .in = 0};
   const auto plain = onednn::blocked_layout(Desc({16, 8}, onednn::data_type(DType::f32), Tag::ab));
   ASSERT_TRUE(plain);
-  EXPECT_FALSE(can_pack(weight, axes, *plain, DType::f32));
+  EXPECT_FALSE(can_pack(weight.dtype(), axes, *plain, DType::f32));
   const auto blocked = onednn::blocked_layout(Desc({16, 8}, onednn::data_type(DType::f32), Tag::BA16a64b));
   ASSERT_TRUE(blocked);
-  EXPECT_TRUE(can_pack(weight, axes, *blocked, DType::f32));
-  EXPECT_FALSE(can_pack(weight, axes, *blocked, DType::f16));
+  EXPECT_TRUE(can_pack(weight.dtype(), axes, *blocked, DType::f32));
+  EXPECT_FALSE(can_pack(weight.dtype(), axes, *blocked, DType::f16));
 }
 
 }  // namespace

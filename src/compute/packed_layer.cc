@@ -6,13 +6,13 @@
 
 namespace veneer::compute {
 
-PackedLayer::PackedLayer(const Tensor& source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype)
-    : source_(source),
+PackedLayer::PackedLayer(WeightSource source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype)
+    : source_(std::move(source)),
       axes_(axes),
       plain_(std::move(plain)),
       any_(std::move(any)),
       dtype_(dtype),
-      estimate_(packed_size_estimate(source.shape(), dtype)) {}
+      estimate_(packed_size_estimate(source_.shape(), dtype)) {}
 
 PackedLayer::Ready PackedLayer::ready(OperationCache* shared, const OperationKey& key, const Compile& compile) {
   const std::lock_guard lock(mutex_);
@@ -60,13 +60,13 @@ void PackedLayer::pack(const onednn::Desc& wanted) {
     onednn::reorder(layout_, packed_.bytes(), wanted, target.mutable_bytes());
   } else {
     const auto layout = onednn::blocked_layout(wanted);
-    if (layout && can_pack(source_, axes_, *layout, dtype_)) {
+    if (layout && can_pack(source_.dtype(), axes_, *layout, dtype_)) {
       pack_weight(source_, axes_, *layout, dtype_, target.mutable_bytes());
     } else {
-      const Tensor converted = to_dtype(source_, dtype_);
+      const Tensor converted = to_dtype(source_.whole(), dtype_);
       onednn::reorder(plain_, converted.bytes(), wanted, target.mutable_bytes());
     }
-    source_ = Tensor();
+    source_ = WeightSource();
   }
   packed_ = std::move(target);
   layout_ = wanted;

@@ -23,8 +23,8 @@ class PackedLayer {
   };
   using Compile = OperationCache::Compile;
 
-  // source: [out, in, ...] in any floating dtype; `plain` describes its elements in the compute dtype, `axes` which of its axes are which.
-  PackedLayer(const Tensor& source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype);
+  // source: [out, in, ...]; `plain` describes its elements in the compute dtype, `axes` which of its axes are which.
+  PackedLayer(WeightSource source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype);
 
   // The operation for the key, from the layer's own, `shared` (may be null) or `compile`, and the weights packed for it.
   Ready ready(OperationCache* shared, const OperationKey& key, const Compile& compile);
@@ -41,7 +41,8 @@ class PackedLayer {
   void pack(const onednn::Desc& wanted);
 
   mutable std::mutex mutex_;
-  Tensor source_, packed_;
+  WeightSource source_;
+  Tensor packed_;
   WeightAxes axes_;
   onednn::Desc plain_, any_, layout_;
   DType dtype_;

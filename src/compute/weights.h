@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "compute/context.h"
+#include "compute/row_source.h"
 #include "tensor/tensor.h"
 
 namespace veneer::compute {
@@ -24,9 +25,9 @@ struct Epilogue {
 class Linear {
  public:
   virtual ~Linear() = default;
-  // weight: [out, in] in any floating dtype; bias: [out] or undefined. compute_dtype: f32 or bf16, must equal the context's at forward.
-  // Throws Error(invalid) for shapes that do not fit.
-  static std::shared_ptr<const Linear> create(const Tensor& weight, const Tensor& bias, DType compute_dtype);
+  // weight: [out, in] in any floating dtype, or rows that are made when they are packed (forward() then throws what making them throws); bias: [out]
+  // or undefined. compute_dtype: f32 or bf16, must equal the context's at forward. Throws Error(invalid) for shapes that do not fit.
+  static std::shared_ptr<const Linear> create(const WeightSource& weight, const Tensor& bias, DType compute_dtype);
   // x: [..., in] -> [..., out], in the context's dtype.
   virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
   virtual int64_t in_features() const = 0;
@@ -46,8 +47,8 @@ struct ConvGeometry {
 class Conv2d {
  public:
   virtual ~Conv2d() = default;
-  // weight: [out, in, kh, kw] in any floating dtype; bias: [out] or undefined. 1x1 convolutions may run as matmuls.
-  static std::shared_ptr<const Conv2d> create(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype);
+  // weight: [out, in, kh, kw] as Linear's; bias: [out] or undefined. 1x1 convolutions may run as matmuls.
+  static std::shared_ptr<const Conv2d> create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype);
   // x: [N, H, W, in] -> [N, H', W', out].
   virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
   virtual int64_t in_channels() const = 0;

@@ -58,14 +58,6 @@ void apply_to(WorkingWeight& weight, const PatchRecord& record, const CalculateO
   record.value->apply(weight, record.strength_patch, function);
 }
 
-void check_record(const PatchRecord& record) {
-  if (!std::isfinite(record.strength_patch) || !std::isfinite(record.strength_model)) {
-    throw Error(ErrorCode::invalid, "patch: strength is not finite",
-                {{"strength_patch", std::to_string(record.strength_patch)}, {"strength_model", std::to_string(record.strength_model)}});
-  }
-  if (!record.value) throw Error(ErrorCode::internal, "patch: record without a value");
-}
-
 void apply_record(WorkingWeight& weight, const PatchRecord& record, const CalculateOptions& options, std::string_view key) {
   if (!record.offset) {
     apply_to(weight, record, options, key);
@@ -97,13 +89,13 @@ Tensor calculate_weight(const Tensor& base, std::span<const PatchRecord> records
     check_options(base, dtype, options);
     if (records.empty() && dtype == base.dtype() && options.working == DType::f32) return base.clone();
     for (const PatchRecord& record : records) check_record(record);
-    if (std::optional<Tensor> streamed = stream_weight(base, records, dtype, options)) return std::move(*streamed);
+    if (std::optional<Tensor> streamed = stream_weight(base, records, dtype, key, options)) return std::move(*streamed);
     WorkingWeight weight(working_copy(base, options), options.working, options.compat, false);
     for (const PatchRecord& record : records) apply_record(weight, record, options, key);
     if (options.compat == PatchCompat::standard && !all_finite_in(weight.values().floats(), dtype)) throw_unless_base_is_broken(base);
     return store(weight.values(), dtype, base.scale(), key, options);
   } catch (const Error& error) {
-    throw error.with("key", std::string(key));
+    throw error.find("key").empty() ? error.with("key", std::string(key)) : error;
   }
 }
 

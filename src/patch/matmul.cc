@@ -14,17 +14,17 @@ HWY_BEFORE_NAMESPACE();
 namespace veneer::patch::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kRows rows (1 or 4) of kVectors vectors (1 or 2) of c. Multiply and add apart, not fused: see the header.
-template <size_t kRows, size_t kVectors>
-HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, size_t k, size_t n) {
+// kRows rows (1 or 4) of kVectors vectors (1 or 2) of c; kAdd: c += factor * product. Multiply and add apart, not fused: see the header.
+template <size_t kRows, size_t kVectors, bool kAdd>
+HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float factor, float* HWY_RESTRICT c, size_t k, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   auto s00 = hn::Zero(d), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00, s30 = s00, s31 = s00;
   for (size_t i = 0; i < k; ++i) {
     const auto b0 = hn::LoadU(d, b + i * n);
     const auto b1 = kVectors == 2 ? hn::LoadU(d, b + i * n + lanes) : b0;
-    const auto step = [&](auto& s0, auto& s1, float factor) HWY_ATTR {
-      const auto f = hn::Set(d, factor);
+    const auto step = [&](auto& s0, auto& s1, float value) HWY_ATTR {
+      const auto f = hn::Set(d, value);
       s0 = hn::Add(s0, hn::Mul(f, b0));
       if constexpr (kVectors == 2) s1 = hn::Add(s1, hn::Mul(f, b1));
     };
@@ -35,9 +35,13 @@ HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, 
       step(s30, s31, a[3 * k + i]);
     }
   }
+  const auto put_one = [&](auto sum, float* to) HWY_ATTR {
+    if constexpr (kAdd) sum = hn::Add(hn::LoadU(d, to), hn::Mul(hn::Set(d, factor), sum));
+    hn::StoreU(sum, d, to);
+  };
   const auto put = [&](auto s0, auto s1, size_t row) HWY_ATTR {
-    hn::StoreU(s0, d, c + row * n);
-    if constexpr (kVectors == 2) hn::StoreU(s1, d, c + row * n + lanes);
+    put_one(s0, c + row * n);
+    if constexpr (kVectors == 2) put_one(s1, c + row * n + lanes);
   };
   put(s00, s01, 0);
   if constexpr (kRows == 4) {
@@ -47,25 +51,32 @@ HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, 
   }
 }
 
-template <size_t kRows>
-void tile_rows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, size_t k, size_t n, size_t width) {
+template <size_t kRows, bool kAdd>
+void tile_rows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float factor, float* HWY_RESTRICT c, size_t k, size_t n, size_t width) {
   const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
   size_t j = 0;
-  for (; j + 2 * lanes <= width; j += 2 * lanes) block<kRows, 2>(a, b + j, c + j, k, n);
-  for (; j + lanes <= width; j += lanes) block<kRows, 1>(a, b + j, c + j, k, n);
+  for (; j + 2 * lanes <= width; j += 2 * lanes) block<kRows, 2, kAdd>(a, b + j, factor, c + j, k, n);
+  for (; j + lanes <= width; j += lanes) block<kRows, 1, kAdd>(a, b + j, factor, c + j, k, n);
   for (; j < width; ++j) {
     for (size_t row = 0; row < kRows; ++row) {
       float sum = 0;
       for (size_t i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + j];
-      c[row * n + j] = sum;
+      c[row * n + j] = kAdd ? c[row * n + j] + factor * sum : sum;
     }
   }
 }
 
-void tile(const float* a, const float* b, float* c, size_t rows, size_t k, size_t n, size_t width) {
+template <bool kAdd>
+HWY_INLINE void any_tile(const float* a, const float* b, float factor, float* c, size_t rows, size_t k, size_t n, size_t width) {
   size_t row = 0;
-  for (; row + 4 <= rows; row += 4) tile_rows<4>(a + row * k, b, c + row * n, k, n, width);
-  for (; row < rows; ++row) tile_rows<1>(a + row * k, b, c + row * n, k, n, width);
+  for (; row + 4 <= rows; row += 4) tile_rows<4, kAdd>(a + row * k, b, factor, c + row * n, k, n, width);
+  for (; row < rows; ++row) tile_rows<1, kAdd>(a + row * k, b, factor, c + row * n, k, n, width);
+}
+
+void tile(const float* a, const float* b, float* c, size_t rows, size_t k, size_t n, size_t width) { any_tile<false>(a, b, 1, c, rows, k, n, width); }
+
+void adding_tile(const float* a, const float* b, float factor, float* c, size_t rows, size_t k, size_t n, size_t width) {
+  any_tile<true>(a, b, factor, c, rows, k, n, width);
 }
 
 }  // namespace veneer::patch::HWY_NAMESPACE
@@ -77,6 +88,7 @@ namespace veneer::patch {
 namespace {
 
 HWY_EXPORT(tile);
+HWY_EXPORT(adding_tile);
 
 // A tile's part of b (for the ranks of adapters) and its part of c stay in L2.
 constexpr size_t kTileRows = 32;
@@ -98,6 +110,13 @@ void matmul(const float* a, const float* b, float* c, size_t m, size_t k, size_t
       (a + row * k, b + column, c + row * n + column, std::min(kTileRows, m - row), k, n, std::min(kTileColumns, n - column));
     }
   });
+}
+
+void add_product(const float* a, const float* b, float factor, float* c, size_t m, size_t k, size_t n) {
+  // Columns outside, so that a part of b is read once for all rows.
+  for (size_t column = 0; column < n; column += kTileColumns) {
+    HWY_DYNAMIC_DISPATCH(adding_tile)(a, b + column, factor, c + column, m, k, n, std::min(kTileColumns, n - column));
+  }
 }
 
 }  // namespace veneer::patch

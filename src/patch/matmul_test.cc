@@ -22,6 +22,17 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return c;
 }
 
+TEST(Matmul, AddsAProductWithTheBitsOfThreeSteps) {
+  for (const auto& [m, k, n] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 1, 1}, {3, 5, 7}, {4, 16, 64}, {33, 4, 515}, {70, 3, 1030}}) {
+    const Tensor a = random_tensor({m, k}, 1), b = random_tensor({k, n}, 2), start = random_tensor({m, n}, 3), c = product(a, b);
+    Tensor want = start.clone(), got = start.clone();
+    for (int64_t i = 0; i < m * n; ++i) want.mutable_floats()[static_cast<size_t>(i)] += 0.3F * c.floats()[static_cast<size_t>(i)];
+    add_product(a.data<float>(), b.data<float>(), 0.3F, got.mutable_data<float>(), static_cast<size_t>(m), static_cast<size_t>(k),
+                static_cast<size_t>(n));
+    EXPECT_TRUE(same_bits(got, want)) << m << " " << k << " " << n;
+  }
+}
+
 TEST(Matmul, AgreesWithTheSlowProductAtAllEdges) {
   for (const auto& [m, k, n] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 1, 1}, {3, 5, 7}, {4, 16, 64}, {33, 4, 515}, {70, 3, 1030}}) {
     const Tensor a = random_tensor({m, k}, 1), b = random_tensor({k, n}, 2);

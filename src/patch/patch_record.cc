@@ -1,6 +1,18 @@
 #include "patch/patch_record.h"
 
+#include <cmath>
+
+#include "veneer/error.h"
+
 namespace veneer::patch {
+
+void check_record(const PatchRecord& record) {
+  if (!std::isfinite(record.strength_patch) || !std::isfinite(record.strength_model)) {
+    throw Error(ErrorCode::invalid, "patch: strength is not finite",
+                {{"strength_patch", std::to_string(record.strength_patch)}, {"strength_model", std::to_string(record.strength_model)}});
+  }
+  if (!record.value) throw Error(ErrorCode::internal, "patch: record without a value");
+}
 
 void add_to_fingerprint(FingerprintBuilder& builder, const PatchRecord& record) {
   builder.add(record.strength_patch).add(record.strength_model);

@@ -29,6 +29,9 @@ struct PatchRecord {
   std::optional<WeightFunction> function;
 };
 
+// Throws Error(invalid) when a strength is not finite.
+void check_record(const PatchRecord& record);
+
 // Adds everything that a record's effect depends on: strengths, value, offset, function id.
 void add_to_fingerprint(FingerprintBuilder& builder, const PatchRecord& record);
 

@@ -1,49 +1,40 @@
 #include "patch/stream_weight.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "base/parallel.h"
-#include "patch/finite.h"
-#include "patch/row_steps.h"
+#include "patch/patched_rows.h"
 #include "tensor/convert.h"
 
 namespace veneer::patch {
 namespace {
 
-// Elements of a block: its f32 values and a difference stay in L2.
+// Elements of a block: its f32 values stay in L2 until they are written.
 constexpr int64_t kBlock = int64_t{1} << 16;
 
 }  // namespace
 
-std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRecord> records, DType dtype, const CalculateOptions& options) {
-  const bool plain_result = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-  if (options.working != DType::f32 || !plain_result || base.rank() == 0 || base.num_elements() == 0) return std::nullopt;
-  const std::optional<RowSteps> steps = RowSteps::make(base.shape(), records, options.compat);
-  if (!steps) return std::nullopt;
+std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRecord> records, DType dtype, std::string_view key,
+                                    const CalculateOptions& options) {
+  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) return std::nullopt;
+  const std::optional<PatchedRows> patched = PatchedRows::make(base, records, dtype, key, options);
+  if (!patched) return std::nullopt;
 
   Tensor result = Tensor::empty(base.shape(), dtype, options.allocator != nullptr ? *options.allocator : system_allocator());
   const int64_t row_size = base.shape().num_elements_from(1);
   const int64_t block_rows = std::max<int64_t>(1, kBlock / row_size);
   const int64_t blocks = (base.dim(0) + block_rows - 1) / block_rows;
-  std::atomic<bool> finite{true};
   parallel_for(static_cast<size_t>(blocks), 1, [&](size_t begin, size_t end) {
     std::vector<float> scratch(dtype == DType::f32 ? 0 : static_cast<size_t>(block_rows * row_size));
     for (auto block = static_cast<int64_t>(begin); block < static_cast<int64_t>(end); ++block) {
       const int64_t first = block * block_rows, count = std::min(block_rows, base.dim(0) - first);
       const auto at = static_cast<size_t>(first * row_size), size = static_cast<size_t>(count * row_size);
       const std::span<float> rows(dtype == DType::f32 ? result.mutable_data<float>() + at : scratch.data(), size);
-      copy_range_to_f32(base, at, rows);
-      if (options.base_scale != 1) {
-        for (float& v : rows) v *= options.base_scale;
-      }
-      steps->apply(first, count, rows);
-      if (options.compat == PatchCompat::standard && !all_finite_in(rows, dtype)) finite = false;
+      patched->rows(first, count, rows);
       if (dtype != DType::f32) copy_from_f32(rows, dtype, result.mutable_bytes() + at * size_of(dtype));
     }
   });
-  if (!finite) throw_unless_base_is_broken(base);
   return result;
 }
 

@@ -3,13 +3,15 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "patch/calculate_weight.h"
 
 namespace veneer::patch {
 
-// The patched weight in `dtype`, with the bits of the general way; nullopt when the records need that one: an offset, a function, a kind that has no
-// RowAdder, another shape, half-precision arithmetic, or fp8 as the result. Throws as calculate_weight does.
-std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRecord> records, DType dtype, const CalculateOptions& options);
+// The patched weight in `dtype`, with the bits of the general way; nullopt when the records need that one (see PatchedRows) or the result is fp8.
+// Throws as calculate_weight does.
+std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRecord> records, DType dtype, std::string_view key,
+                                    const CalculateOptions& options);
 
 }  // namespace veneer::patch

@@ -70,15 +70,16 @@ std::span<const WeightWrapper> Description::wrappers(std::string_view key) const
   return it->second;
 }
 
+std::vector<patch::PatchRecord> Description::all_records(std::string_view key, Hooked hooked) const {
+  const auto own = records(key), hooks = hook_records(key);
+  std::vector<patch::PatchRecord> all(own.begin(), own.end());
+  if (hooked == Hooked::yes) all.insert(all.end(), hooks.begin(), hooks.end());
+  return all;
+}
+
 Tensor Description::patched_weight(std::string_view key, DType dtype, Hooked hooked) const {
   const Tensor& base = model->weight(key);
-  std::span<const patch::PatchRecord> all = records(key);
-  std::vector<patch::PatchRecord> joined;
-  if (const auto hooks = hook_records(key); hooked == Hooked::yes && !hooks.empty()) {
-    joined.assign(all.begin(), all.end());
-    joined.insert(joined.end(), hooks.begin(), hooks.end());
-    all = joined;
-  }
+  const std::vector<patch::PatchRecord> all = all_records(key, hooked);
   const std::span<const WeightWrapper> around = wrappers(key);
   if (all.empty() && around.empty()) return to_dtype(base, dtype);
   patch::CalculateOptions options;

@@ -54,6 +54,8 @@ struct Description {
   bool is_patched(std::string_view key) const { return !records(key).empty() || !hook_records(key).empty() || !wrappers(key).empty(); }
 
   enum class Hooked : bool { no, yes };
+  // Those of the key in the order in which they act.
+  std::vector<patch::PatchRecord> all_records(std::string_view key, Hooked hooked) const;
   // The weight under `key` with its patches (hook patches too, or not), in `dtype`; a view into the base when it is unpatched and stored so. fp8 is
   // rounded stochastically, seeded by the key. Throws what calculate_weight does.
   Tensor patched_weight(std::string_view key, DType dtype = DType::f32, Hooked hooked = Hooked::yes) const;

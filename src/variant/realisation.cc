@@ -4,6 +4,7 @@
 
 #include "compute/packed_size.h"
 #include "patch/finite.h"
+#include "patch/patched_rows.h"
 #include "tensor/convert.h"
 #include "variant/resident_modules.h"
 #include "veneer/error.h"
@@ -71,11 +72,18 @@ size_t expected_bytes(const Description& description, const ModuleDef& def) {
   return static_cast<size_t>(weight.num_elements()) * sizeof(float) + bias;
 }
 
-// The weight as the packer should read it: the stored tensor itself when nothing changes it.
-Tensor source_weight(const Description& description, const std::string& key, Hooked hooked) {
-  const bool patched =
-      !description.records(key).empty() || !description.wrappers(key).empty() || (hooked == Hooked::yes && !description.hook_records(key).empty());
-  return patched ? description.patched_weight(key, DType::f32, hooked) : description.model->weight(key);
+// The weight as the packer should read it: the stored tensor itself when nothing changes it, rows that are patched while they are packed where all
+// records allow that.
+compute::WeightSource source_weight(const Description& description, const std::string& key, Hooked hooked) {
+  const std::vector<patch::PatchRecord> records = description.all_records(key, hooked);
+  if (!description.wrappers(key).empty()) return description.patched_weight(key, DType::f32, hooked);
+  if (records.empty()) return description.model->weight(key);
+  patch::CalculateOptions options;
+  options.compat = description.runtime->compat;
+  if (auto rows = patch::PatchedRows::make(description.model->weight(key), records, DType::f32, key, options)) {
+    return {std::make_shared<const patch::PatchedRows>(std::move(*rows))};
+  }
+  return description.patched_weight(key, DType::f32, hooked);
 }
 
 // What calculate_weight says of a patched weight. Weights of the base may be broken, and stay so.
@@ -123,7 +131,7 @@ Realisation realise(const Description& description, ModuleId module) {
 std::shared_ptr<const residency::Resident> build_module(const Description& description, ModuleId module, const Realisation& how) {
   const ModuleDef& def = description.model->modules().at(module);
   const std::string key = weight_key(def);
-  const auto weight = [&] {
+  const auto weight = [&]() -> compute::WeightSource {
     if (how.weight == Realisation::Weight::base) return description.model->weight(key);
     return source_weight(description, key, how.weight == Realisation::Weight::patched ? Hooked::yes : Hooked::no);
   };

@@ -31,10 +31,8 @@ class LoraAdder final : public RowAdder {
   LoraAdder(Tensor up, Tensor down, double scale) : up_(std::move(up)), down_(std::move(down)), scale_(static_cast<float>(scale)) {}
   void add(int64_t first, int64_t count, std::span<float> rows) const override {
     const int64_t rank = down_.dim(0), columns = down_.shape().num_elements_from(1);
-    std::vector<float> difference(rows.size());
-    matmul(up_.data<float>() + first * rank, down_.data<float>(), difference.data(), static_cast<size_t>(count), static_cast<size_t>(rank),
-           static_cast<size_t>(columns));
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] += scale_ * difference[i];
+    add_product(up_.data<float>() + first * rank, down_.data<float>(), scale_, rows.data(), static_cast<size_t>(count), static_cast<size_t>(rank),
+                static_cast<size_t>(columns));
   }
 
  private:

@@ -1,0 +1,38 @@
+// A patched weight, some rows at a time: what stream_weight writes to memory, and what a layer's packer can read without a whole f32 copy between.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "compute/row_source.h"
+#include "patch/calculate_weight.h"
+#include "patch/row_steps.h"
+
+namespace veneer::patch {
+
+// Holds the base and the records' tensors. Thread-safe.
+class PatchedRows final : public compute::RowSource {
+ public:
+  // The rows have the bits that calculate_weight gives. nullopt when the records need its general way: an offset, a function, a kind that has no
+  // RowAdder, another shape, or half-precision arithmetic. `stored`: the dtype that values have to be finite in. Throws as calculate_weight does.
+  static std::optional<PatchedRows> make(const Tensor& base, std::span<const PatchRecord> records, DType stored, std::string_view key,
+                                         const CalculateOptions& options);
+
+  const Shape& shape() const override { return base_.shape(); }
+  // Throws Error(corrupt) naming the key when a finite base became infinite or NaN.
+  void rows(int64_t first, int64_t count, std::span<float> out) const override;
+
+ private:
+  PatchedRows(Tensor base, RowSteps steps, DType stored, std::string_view key, const CalculateOptions& options);
+  void make_block(int64_t first, int64_t count, std::span<float> out) const;
+
+  Tensor base_;
+  RowSteps steps_;
+  DType stored_;
+  std::string key_;
+  float base_scale_;
+  bool check_;
+};
+
+}  // namespace veneer::patch
