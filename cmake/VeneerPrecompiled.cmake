@@ -24,7 +24,8 @@ if(VENEER_PCH)
     add_compile_options(-fpch-preprocess -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   endif()
   veneer_precompiled_set(veneer_pch HEADERS ${std_headers} <nlohmann/json.hpp> LINK nlohmann_json::nlohmann_json)
-  veneer_precompiled_set(veneer_cli_pch HEADERS ${std_headers} <nlohmann/json.hpp> <CLI/CLI.hpp> LINK nlohmann_json::nlohmann_json CLI11::CLI11)
+  veneer_precompiled_set(veneer_cli_pch HEADERS ${std_headers} <nlohmann/json.hpp> <CLI/CLI.hpp> OPTIONS -O1
+                         LINK nlohmann_json::nlohmann_json CLI11::CLI11)
   if(VENEER_BUILD_TESTS)
     veneer_precompiled_set(veneer_test_pch HEADERS ${std_headers} <nlohmann/json.hpp> <gmock/gmock.h> <gtest/gtest.h> OPTIONS -O1
                            LINK nlohmann_json::nlohmann_json GTest::gmock)
