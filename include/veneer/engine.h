@@ -50,6 +50,13 @@ struct EngineOptions {
   std::string patch_compat = "standard";
   // The best instruction set to use, by name; empty: what the machine has. Unknown names are an error that lists the known ones.
   std::string max_isa = {};
+  // Folders of node plug-ins (docs/plugins.md): code of others that runs inside of this process. Only what is named here is loaded.
+  std::vector<std::string> plugin_folders = {};
+  // A command that tries a plug-in, whose file it gets as last argument, in a process of its own: `veneer --probe-plugin`. Empty: no trial, and a
+  // plug-in that crashes while it is loaded takes this process along.
+  std::vector<std::string> plugin_probe = {};
+  // Whether results of jobs tell where their time went (JobResult::profile).
+  bool profile = false;
 };
 
 struct InputInfo {
@@ -66,6 +73,14 @@ struct NodeInfo {
   std::string description;
   std::vector<InputInfo> inputs;
   std::vector<std::pair<std::string, std::string>> outputs;  // name, type
+};
+
+// What became of a node plug-in.
+struct PluginInfo {
+  std::string name;
+  std::string file;
+  std::vector<std::string> classes;  // that it brought; empty when it was refused
+  std::string refused;               // why; "" when it was not
 };
 
 // A text-to-image request in the words of the common command lines; `text_to_image_workflow` turns it into a workflow.
@@ -139,6 +154,9 @@ class Engine {
   std::vector<NodeInfo> nodes() const;
   // One of them. Throws Error(not_found) with the nearest names.
   NodeInfo node(const std::string& class_type) const;
+
+  // The node plug-ins that were found, in the order in which they were looked at. A faulty one is refused whole and does no other harm.
+  const std::vector<PluginInfo>& plugins() const;
 
   // Names of the models of a kind ("checkpoints", "loras", ...), sorted.
   std::vector<std::string> models(const std::string& kind) const;

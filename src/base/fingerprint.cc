@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include <new>
+#include "base/streaming_digest.h"
 
 namespace veneer {
 
@@ -17,14 +17,7 @@ std::string Fingerprint::hex() const {
 }
 
 struct FingerprintBuilder::State {
-  XXH3_state_t* xxh = XXH3_createState();
-  State() {
-    if (xxh == nullptr) throw std::bad_alloc();
-    XXH3_128bits_reset(xxh);
-  }
-  ~State() { XXH3_freeState(xxh); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  StreamingDigest digest;
 };
 
 FingerprintBuilder::FingerprintBuilder() : state_(std::make_unique<State>()) {}
@@ -32,7 +25,7 @@ FingerprintBuilder::~FingerprintBuilder() = default;
 FingerprintBuilder::FingerprintBuilder(FingerprintBuilder&&) noexcept = default;
 FingerprintBuilder& FingerprintBuilder::operator=(FingerprintBuilder&&) noexcept = default;
 
-void FingerprintBuilder::feed(const void* data, size_t size) { XXH3_128bits_update(state_->xxh, data, size); }
+void FingerprintBuilder::feed(const void* data, size_t size) { state_->digest.add({static_cast<const std::byte*>(data), size}); }
 
 FingerprintBuilder& FingerprintBuilder::add(std::string_view text) {
   add(static_cast<uint64_t>(text.size()));
@@ -48,10 +41,7 @@ FingerprintBuilder& FingerprintBuilder::add_bytes(std::span<const std::byte> byt
   return *this;
 }
 
-Fingerprint FingerprintBuilder::finish() const {
-  const XXH128_hash_t hash = XXH3_128bits_digest(state_->xxh);
-  return {hash.high64, hash.low64};
-}
+Fingerprint FingerprintBuilder::finish() const { return state_->digest.finish(); }
 
 Fingerprint fingerprint_of(std::span<const std::byte> bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());

@@ -11,11 +11,17 @@
 namespace veneer::graph {
 namespace {
 
+// Whether a NaN is anywhere in it: it does not equal itself. Nesting is bounded where JSON is parsed.
+bool has_nan(const Json& json) {
+  if (json.is_number_float()) return std::isnan(json.get<double>());
+  return json.is_structured() && std::any_of(json.begin(), json.end(), has_nan);
+}
+
 // Adds a constant; false if it never equals anything.
 bool add_constant(FingerprintBuilder& builder, const Value& value) {
   switch (value.kind()) {
     case Value::Kind::none: builder.add("none"); return true;
-    case Value::Kind::json: builder.add("json").add(dump_json(value.as_json())); return true;
+    case Value::Kind::json: builder.add("json").add(dump_json(value.as_json())); return !has_nan(value.as_json());
     case Value::Kind::blocker: builder.add("blocker").add(value.blocker_message().value_or("")); return true;
     case Value::Kind::list:
       builder.add("list").add(value.as_list().size());

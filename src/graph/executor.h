@@ -1,6 +1,7 @@
 // Executor: runs validated prompts one after another and keeps results in between.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,8 @@ class Executor {
 
   // Forgets all results and node states.
   void clear();
+  // Forgets results with an output for which `which` says so. Between two runs.
+  void forget(const std::function<bool(const Value&)>& which) { cache_.drop_if(which); }
   size_t cached_results() const { return cache_.size(); }
 
  private:

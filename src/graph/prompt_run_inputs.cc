@@ -1,6 +1,7 @@
 #include <set>
 
 #include "graph/prompt_run.h"
+#include "graph/record_check.h"
 
 namespace veneer::graph {
 namespace {
@@ -8,12 +9,28 @@ const std::vector<Value>& nothing_yet() {
   static const std::vector<Value> kNone(1);
   return kNone;
 }
+
+// Hidden inputs of these types are read from the NodeContext; what a prompt gives for them is not passed on. Others are inputs that the editor does
+// not show: an expansion may give them.
+bool supplied_by_host(std::string_view type) {
+  for (const std::string_view each : {"PROMPT", "DYNPROMPT", "EXTRA_PNGINFO", "UNIQUE_ID", "AUTH_TOKEN_COMFY_ORG", "API_KEY_COMFY_ORG"}) {
+    if (type == each) return true;
+  }
+  return false;
+}
 }  // namespace
 
 // Whether the node's result is there, perhaps since an equal node made it. Pins it for the run.
 bool PromptRun::at_hand(NodeIndex node) {
   RunNode& run_node = graph_[node];
-  if (run_node.outcome == nullptr && run_node.key_known) run_node.outcome = parts_.cache.find(run_node.key);
+  if (run_node.outcome != nullptr || !run_node.key_known) return run_node.outcome != nullptr;
+  run_node.outcome = parts_.cache.find(run_node.key);
+  if (run_node.outcome == nullptr || run_node.outcome->ui.is_null()) return run_node.outcome != nullptr;
+  const auto* records = parts_.environment.find<RecordCheck>();
+  if (records != nullptr && !records->still_true(run_node.view.class_type, run_node.outcome->ui)) {
+    parts_.cache.drop(run_node.key);
+    run_node.outcome = nullptr;
+  }
   return run_node.outcome != nullptr;
 }
 
@@ -44,7 +61,7 @@ Inputs PromptRun::gather(NodeIndex node, std::unordered_set<std::string>& missin
   Inputs gathered;
   for (const auto& [name, source] : run_node.view.inputs) {
     const InputDef* declared = def.input(name);
-    if (declared != nullptr && declared->section == InputSection::hidden) continue;
+    if (declared != nullptr && declared->section == InputSection::hidden && supplied_by_host(declared->type)) continue;
     if (const Value* constant = std::get_if<Value>(&source)) {
       // Undeclared constants of a prompt are not passed on; objects that an expansion puts there are.
       if (declared != nullptr || (def.accepts_any_input && !constant->is_json())) gathered.set(name, *constant);

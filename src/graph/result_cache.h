@@ -49,6 +49,18 @@ class ResultCache {
   // `owner` is "" for nodes of the prompt.
   void store(const Fingerprint& key, Outcome outcome, const std::string& owner);
   void drop(const Fingerprint& key) { entries_.erase(key); }
+  // Drops every result with an output for which `which` says so.
+  template <typename Which>
+  void drop_if(const Which& which) {
+    std::erase_if(entries_, [&](const auto& item) {
+      for (const std::vector<Value>& output : item.second.outcome->outputs) {
+        for (const Value& value : output) {
+          if (which(value)) return true;
+        }
+      }
+      return false;
+    });
+  }
   void clear() { entries_.clear(); }
   size_t size() const { return entries_.size(); }
 

@@ -22,7 +22,7 @@ class Validator {
 
   bool validate(size_t output);
   Json errors_of(size_t node) const { return nodes_[node].errors; }
-  Json node_errors(const std::vector<size_t>& bad_outputs) const;
+  Json take_node_errors(const std::vector<size_t>& bad_outputs);
   std::vector<std::vector<std::string>> take_cycles() { return std::move(cycles_); }
 
  private:
@@ -160,7 +160,7 @@ void Validator::note_cycle(size_t index) {
   cycles_.push_back(std::move(ids));
 }
 
-Json Validator::node_errors(const std::vector<size_t>& bad_outputs) const {
+Json Validator::take_node_errors(const std::vector<size_t>& bad_outputs) {
   std::vector<std::vector<size_t>> dependents(nodes_.size());
   std::vector<size_t> seen_by(nodes_.size(), Prompt::kNone);
   size_t steps = 0;
@@ -185,10 +185,11 @@ Json Validator::node_errors(const std::vector<size_t>& bad_outputs) const {
     }
   }
   Json::object_t all;
+  all.reserve(nodes_.size());  // growing, it would copy every member: keys are constant
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].errors.empty()) continue;
     Json entry = Json::object();
-    entry["errors"] = nodes_[i].errors;
+    entry["errors"] = std::move(nodes_[i].errors);
     entry["dependent_outputs"] = Json::array();
     for (const size_t output : dependents[i]) entry["dependent_outputs"].push_back(prompt_.nodes()[output].id);
     entry["class_type"] = prompt_.nodes()[i].class_type;
@@ -248,12 +249,13 @@ Validation validate_prompt(Json json, const NodeRegistry& registry, const Enviro
       continue;
     }
     bad.push_back(output);
+    if (options.terse) continue;
     for (const Json& error : validator.errors_of(output)) {
       if (!details.empty()) details += '\n';
       details.append(error["message"].get<std::string>()).append(": ").append(error["details"].get<std::string>());
     }
   }
-  result.node_errors = validator.node_errors(bad);
+  result.node_errors = validator.take_node_errors(bad);
   result.cycles = validator.take_cycles();
   if (result.outputs.empty()) result.error = outputs_failed_error(std::move(details));
   return result;

@@ -8,8 +8,18 @@ namespace {
 
 constexpr size_t kMaxShownOptions = 20;
 
+// Members one by one: lists in braces are copied several times, and a workflow may have tens of thousands of faults.
+Json extra_of(const std::string& input) {
+  Json extra = Json::object();
+  extra["input_name"] = input;
+  return extra;
+}
+
 Json received_extra(const std::string& input, Json config, const Json& received) {
-  return {{"input_name", input}, {"input_config", std::move(config)}, {"received_value", received}};
+  Json extra = extra_of(input);
+  extra["input_config"] = std::move(config);
+  extra["received_value"] = received;
+  return extra;
 }
 
 }  // namespace
@@ -32,7 +42,7 @@ Json outputs_failed_error(std::string details) {
 }
 
 Json required_input_missing(const std::string& input) {
-  return error_object("required_input_missing", "Required input is missing", input, {{"input_name", input}});
+  return error_object("required_input_missing", "Required input is missing", input, extra_of(input));
 }
 
 Json bad_linked_input(const std::string& input, Json config, const Json& received) {
@@ -41,7 +51,9 @@ Json bad_linked_input(const std::string& input, Json config, const Json& receive
 }
 
 Json return_type_mismatch(const std::string& input, Json config, const std::string& received_type, const std::string& input_type, const Json& link) {
-  Json extra = {{"input_name", input}, {"input_config", std::move(config)}, {"received_type", received_type}};
+  Json extra = extra_of(input);
+  extra["input_config"] = std::move(config);
+  extra["received_type"] = received_type;
   extra["linked_node"] = link;
   return error_object("return_type_mismatch", "Return type mismatch between linked nodes",
                       input + ", received_type(" + received_type + ") mismatch input_type(" + input_type + ")", std::move(extra));

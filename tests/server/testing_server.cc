@@ -1,4 +1,4 @@
-// A server on a free port, with the nodes of the recordings, for tests that drive it from outside. Prints the port and serves until its standard
+// A server on a free port, with the plug-in `testing`, for tests that drive it from outside. Prints the port and serves until its standard
 // input ends or SIGTERM comes. Arguments: BASE_FOLDER and NAME=VALUE options.
 #include <csignal>
 #include <cstdio>
@@ -8,7 +8,8 @@
 #include <string>
 
 #include "engine/core.h"
-#include "recording_nodes.h"
+#include "engine/truncation_guard.h"
+#include "plugins/probe.h"
 #include "server/server.h"
 
 namespace {
@@ -28,6 +29,8 @@ ServerOptions options_of(const fs::path& base, const Settings& settings) {
   options.queue.max_waiting = std::stoul(text("max_queue", "100000"));
   options.queue.max_waiting_per_owner = std::stoul(text("max_queue_per_key", "0"));
   options.queue.rerun_cut_short = text("on_restart", "rerun") == "rerun";
+  options.plain_previews = !settings.contains("announced_previews");
+  options.queue.wait_for_disk = settings.contains("wait_for_disk");
   options.client_buffer_bytes = std::stoul(text("client_buffer", "16777216"));
   options.strict_validation = settings.contains("strict");
   options.multi_user = settings.contains("multi_user");
@@ -42,14 +45,20 @@ ServerOptions options_of(const fs::path& base, const Settings& settings) {
 }
 
 int serve(const fs::path& base, const Settings& settings) {
+  veneer::engine::guard_against_truncated_files();
   veneer::EngineOptions engine;
   engine.model_folders = {settings.contains("models") ? settings.at("models") : (base / "models").string()};
   engine.input_folder = (base / "input").string();
   engine.output_folder = (base / "output").string();
   engine.temp_folder = (base / "temp").string();
   engine.dtype = "f32";
+  engine.plugin_folders = {settings.contains("plugins") ? settings.at("plugins") : VENEER_TEST_PLUGINS};
+  if (settings.contains("probe")) engine.plugin_probe = {"/proc/self/exe", "--probe-plugin"};
   for (const char* folder : {"models", "input", "output", "temp"}) fs::create_directories(base / folder);
-  veneer::engine::Core core(engine, {.nodes = veneer::testing::recording_nodes(), .previews = !settings.contains("no_previews")});
+  veneer::engine::Core core(engine, {.nodes = {}, .previews = !settings.contains("no_previews")});
+  for (const veneer::PluginInfo& plugin : core.plugins()) {
+    if (!plugin.refused.empty()) std::cerr << "plug-in " << plugin.name << " is refused: " << plugin.refused << "\n";
+  }
   veneer::server::Server server(options_of(base, settings), core, nullptr);
   std::cout << "port " << server.port() << std::endl;
   std::string line;
@@ -63,6 +72,7 @@ int serve(const fs::path& base, const Settings& settings) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  if (argc == 3 && std::string_view(argv[1]) == "--probe-plugin") veneer::plugins::run_probe(argv[2]);
   std::signal(SIGPIPE, SIG_IGN);
   Settings settings;
   for (int i = 2; i < argc; ++i) {

@@ -205,8 +205,8 @@ TEST(ConvertEditor, RefusesSubgraphsThatWouldGrowWithoutEnd) {
   std::string text = R"({"nodes": [{"id": 1, "type": "g0"}], "links": [], "definitions": {"subgraphs": [)";
   for (int i = 0; i < 40; ++i) {
     const std::string next = "\"g" + std::to_string(i + 1) + "\"";
-    text +=
-        R"({"id": "g)" + std::to_string(i) + R"(", "links": [], "nodes": [{"id": 1, "type": )" + next + R"(}, {"id": 2, "type": )" + next + "}]},";
+    text.append(R"({"id": "g)").append(std::to_string(i)).append(R"(", "links": [], "nodes": [{"id": 1, "type": )").append(next);
+    text.append(R"(}, {"id": 2, "type": )").append(next).append("}]},");
   }
   text += R"({"id": "g40", "nodes": [], "links": []}]}})";
   EXPECT_NE(thrown(text.c_str()).find("too many nodes"), std::string::npos);
