@@ -2,12 +2,13 @@
 JOBS ?= $(shell nproc)
 VENEER := build/release/veneer
 
-.PHONY: help deps test-deps build demo test bench asan tsan fuzz lint format format-check clean
+.PHONY: help deps test-deps build demo test bench bench-plots asan tsan fuzz lint format format-check clean
 
 help:
 	@echo "make demo    install what is missing, build, draw the demo pictures"
 	@echo "make test    install what tests need, build, run every test"
-	@echo "make bench   measure this machine and what Veneer makes of it"
+	@echo "make bench   measure this machine and what Veneer makes of it; BENCH=\"--quick --json FILE\" passes flags, --help lists them"
+	@echo "make bench-plots   measure cost against size, batch and threads, and draw it into docs/images"
 	@echo "make asan | tsan | fuzz | lint | format | clean"
 
 deps:
@@ -32,7 +33,13 @@ test: test-deps
 bench: test-deps
 	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target veneer-bench
-	@build/release/veneer-bench
+	@build/release/veneer-bench $(BENCH)
+
+bench-plots: test-deps
+	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target veneer-bench
+	@build/release/veneer-bench --groups machine,scaling --json build/scaling.json
+	@bench/plots.py build/scaling.json docs/images
 
 asan tsan: test-deps
 	@cmake --preset $@ -DVENEER_BUILD_BENCH=OFF >build/configure.log || { cat build/configure.log; exit 1; }

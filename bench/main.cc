@@ -1,87 +1,167 @@
-// veneer-bench: first what the machine can do, then whole networks as fractions of it, then the ops with Google Benchmark's own options
-// (--benchmark_filter=REGEX, ...). --machine_only and --networks_only stop before the single ops; --variants_only [LATENT]
-// leaves out the networks; --files_only [FOLDER] measures files alone, in FOLDER or the current one.
+// veneer-bench: first what the machine can do, then whole networks and pictures as parts of that, then single ops with Google Benchmark.
+// docs/performance.md says what the figures are; --help lists the flags.
 #include <benchmark/benchmark.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "base/parallel.h"
+#include "bench/checkpoint_file.h"
 #include "bench/file_figures.h"
-#include "bench/machine_rates.h"
-#include "bench/unet_evaluation.h"
+#include "bench/machine.h"
+#include "bench/network_figures.h"
+#include "bench/picture_figures.h"
+#include "bench/picture_run.h"
 #include "bench/variant_figures.h"
 #include "compute/cpu.h"
+#include "models/family/random_model.h"
+#include "veneer/version.h"
 
+namespace veneer::bench {
 namespace {
 
-struct Rates {
-  double f32 = 0, bf16 = 0;  // of a large matmul, GFLOP/s; 0 where the CPU cannot
-  double copy = 0;           // GB/s
+constexpr std::array kGroups = {"machine", "unet", "text", "vae", "threads", "scaling", "picture", "start", "variants", "files", "ops"};
+
+struct Options {
+  std::vector<std::string> groups;
+  int threads = 0;
+  bool quick = false;
+  std::string json, baseline, checkpoint, folder = ".", write_checkpoint;
+  double tolerance = 0.1;
+  int64_t variants_latent = 64;
+  std::vector<std::string> for_ops;  // Google Benchmark's flags
+
+  bool has(const char* group) const { return std::ranges::find(groups, group) != groups.end(); }
 };
 
-Rates print_machine() {
-  using veneer::DType;
-  Rates rates;
-  std::printf("threads %d, kernels %s\n", veneer::num_threads(), std::string(veneer::compute::kernel_isa()).c_str());
-  rates.copy = veneer::bench::copy_bandwidth();
-  std::printf("first touch of fresh memory, 1 GiB   %6.1f GB/s\n", veneer::bench::first_touch_rate());
-  std::printf("copy, 256 MiB in huge pages       %8.1f GB/s\n", rates.copy);
-  rates.f32 = veneer::bench::matmul_rate(DType::f32);
-  std::printf("matmul 4096^3 f32                 %8.1f GFLOP/s\n", rates.f32);
-  std::printf("convolution 3x3 320@64 f32        %8.1f GFLOP/s\n", veneer::bench::convolution_rate(DType::f32));
-  if (!veneer::compute::bf16_supported()) return rates;
-  rates.bf16 = veneer::bench::matmul_rate(DType::bf16);
-  std::printf("matmul 4096^3 bf16                %8.1f GFLOP/s\n", rates.bf16);
-  std::printf("convolution 3x3 320@64 bf16       %8.1f GFLOP/s\n", veneer::bench::convolution_rate(DType::bf16));
-  return rates;
+// The names that these flags had before groups.
+void add_shorthands(CLI::App& app, Options& options) {
+  const auto choose = [&](std::vector<std::string> groups) { return [&options, groups = std::move(groups)](int64_t) { options.groups = groups; }; };
+  app.add_flag("--machine_only", choose({"machine"}), "--groups machine");
+  app.add_flag("--networks_only", choose({"machine", "unet"}), "--groups machine,unet");
+  app.add_option_function<int64_t>(
+         "--variants_only",
+         [&](const int64_t& latent) {
+           options.groups = {"variants"};
+           options.variants_latent = latent;
+         },
+         "--groups variants, at 8 times this width")
+      ->expected(0, 1)
+      ->default_str("64")
+      ->type_name("LATENT");
+  app.add_option_function<std::string>(
+         "--files_only",
+         [&](const std::string& folder) {
+           options.groups = {"files"};
+           options.folder = folder;
+         },
+         "--groups files, in this folder")
+      ->expected(0, 1)
+      ->default_str(".")
+      ->type_name("FOLDER");
 }
 
-// SD 1.5's UNet, one evaluation of batch 2 (a guided step of one picture), against the matmul rate of the same run.
-void print_unet(veneer::DType dtype, double matmul_rate, int64_t latent) {
-  const veneer::bench::UnetFigures figures = veneer::bench::measure_unet(dtype, 2, latent, 3);
-  const double rate = figures.gflop / figures.seconds;
-  const auto pixels = static_cast<long long>(latent) * 8;
-  std::printf(
-      "UNet %lldx%lld %-4s  %6.2f s, %5.0f GFLOP, %7.1f GFLOP/s, %.2f of the matmul rate; first call %.1f s, weights %.2f GB, activations %.2f GB\n",
-      pixels, pixels, std::string(veneer::to_string(dtype)).c_str(), figures.seconds, figures.gflop, rate, rate / matmul_rate, figures.first_seconds,
-      figures.packed_bytes / 1e9, figures.peak_activation_bytes / 1e9);
-  std::fflush(stdout);
+void add_options(CLI::App& app, Options& options) {
+  options.groups = {"machine", "unet", "text", "vae", "threads", "picture", "start", "variants", "files", "ops"};
+  app.add_option("--groups", options.groups, "what to measure; scaling is for plots and not among the default ones")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(kGroups.begin(), kGroups.end())))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "0: one per core")->check(CLI::Range(0, 1024))->capture_default_str();
+  app.add_flag("--quick", options.quick, "what has a target, with fewer rounds");
+  app.add_option("--json", options.json, "write the figures to FILE")->type_name("FILE");
+  app.add_option("--baseline", options.baseline,
+                 "compare with the --json FILE of an earlier run, by parts of each run's machine; the exit code is 3 "
+                 "when a figure is worse by more than --tolerance")
+      ->type_name("FILE");
+  app.add_option("--tolerance", options.tolerance, "of --baseline")->capture_default_str();
+  app.add_option("--checkpoint", options.checkpoint, "a file of SD 1.5's layout to draw pictures with, in place of a random one")->type_name("FILE");
+  app.add_option("--write-checkpoint", options.write_checkpoint, "write the random checkpoint (2.1 GB) and end")->type_name("FILE");
+  app.add_option("--folder", options.folder, "where files are made and removed again; 5 GB")->type_name("FOLDER")->capture_default_str();
+  add_shorthands(app, options);
+  app.footer("Flags of Google Benchmark (--benchmark_filter=REGEX, ...) choose among the ops.");
+  app.allow_extras();
 }
 
-void print_networks(const Rates& rates) {
-  for (const int64_t latent : {64, 32}) {
-    print_unet(veneer::DType::f32, rates.f32, latent);
-    if (rates.bf16 > 0) print_unet(veneer::DType::bf16, rates.bf16, latent);
+void measure_networks(BenchSetup& setup, const Options& options) {
+  if (!options.has("unet") && !options.has("text") && !options.has("vae") && !options.has("threads") && !options.has("scaling")) return;
+  const models::LoadedCheckpoint random = models::random_sd15(DType::f16, 1);
+  if (options.has("unet")) measure_unet(setup, random.unet);
+  if (options.has("text")) measure_text(setup, *random.clip);
+  if (options.has("vae")) measure_vae(setup, *random.vae);
+  if (options.has("threads")) measure_threads(setup, random.unet);
+  if (options.has("scaling")) measure_scaling(setup, random.unet);
+}
+
+void measure_pictures(BenchSetup& setup, const Options& options) {
+  if (!options.has("picture") && !options.has("start")) return;
+  const CheckpointFolder folder(options.folder, options.checkpoint);
+  if (options.has("start")) measure_cold_start(setup, folder.folder(), folder.file());
+  if (options.has("picture")) measure_picture(setup, folder.folder());
+}
+
+int run_ops(const Options& options, const char* program) {
+  std::vector<std::string> arguments{program};
+  arguments.insert(arguments.end(), options.for_ops.begin(), options.for_ops.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
+int run(const Options& options, const char* program) {
+  if (!options.write_checkpoint.empty()) {
+    write_random_checkpoint(options.write_checkpoint);
+    return 0;
   }
+  set_num_threads(options.threads);
+  Machine machine;
+  Report report;
+  report.set_machine({{"threads", std::to_string(num_threads())},
+                      {"kernels", std::string(compute::kernel_isa())},
+                      {"amx", compute::amx_native() ? "yes" : "no"},
+                      {"version", version()},
+                      {"commit", build_commit()}});
+  std::printf("threads %d, kernels %s%s\n", num_threads(), std::string(compute::kernel_isa()).c_str(), compute::amx_native() ? ", AMX" : "");
+  BenchSetup setup{machine, report, {}, options.quick};
+  if (options.quick) setup.rounds = {.least = 1, .most = 3, .seconds = 4};
+  if (options.has("machine")) measure_machine(setup);
+  measure_networks(setup, options);
+  measure_pictures(setup, options);
+  if (options.has("variants")) print_variant_figures(DType::f32, machine.copy(), options.variants_latent);
+  if (options.has("files")) print_file_figures(options.folder);
+  report.print_targets();
+  if (!options.json.empty()) report.write_json(options.json);
+  const int worse = options.baseline.empty() ? 0 : report.print_comparison(options.baseline, options.tolerance);
+  const int failed = options.has("ops") ? run_ops(options, program) : 0;
+  if (failed != 0) return failed;
+  return worse > 0 ? 3 : 0;
 }
 
 }  // namespace
+}  // namespace veneer::bench
 
 int main(int argc, char** argv) {
   try {
-    const bool files_only = argc > 1 && std::strcmp(argv[1], "--files_only") == 0;
-    if (files_only) {
-      veneer::bench::print_file_figures(argc > 2 ? argv[2] : ".");
-      return 0;
-    }
-    const Rates rates = print_machine();
-    if (argc > 1 && std::strcmp(argv[1], "--machine_only") == 0) return 0;
-    const bool variants_only = argc > 1 && std::strcmp(argv[1], "--variants_only") == 0;
-    if (!variants_only) print_networks(rates);
-    if (argc > 1 && std::strcmp(argv[1], "--networks_only") == 0) return 0;
-    veneer::bench::print_variant_figures(veneer::DType::f32, rates.copy, variants_only && argc > 2 ? std::atoi(argv[2]) : 64);
-    if (variants_only) return 0;
-    veneer::bench::print_file_figures(".");
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-    benchmark::RunSpecifiedBenchmarks();
-    benchmark::Shutdown();
+    if (argc > 1 && std::strcmp(argv[1], "--child") == 0) return veneer::bench::picture_child(argc - 2, argv + 2);
+    veneer::bench::Options options;
+    CLI::App app("Measures this machine, and what Veneer makes of it.");
+    veneer::bench::add_options(app, options);
+    CLI11_PARSE(app, argc, argv);
+    options.for_ops = app.remaining();
+    return veneer::bench::run(options, argv[0]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "veneer-bench: %s\n", error.what());
     return 1;
   }
-  return 0;
 }

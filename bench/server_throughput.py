@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Trivial prompts per second: CLIENTS processes post COUNT prompts each (EmptyImage -> PreviewImage), one after another, until all have ended.
 
-usage: server_throughput.py TESTING_SERVER [CLIENTS [COUNT [--fresh]]]; --fresh: every prompt draws and saves a picture of its own"""
+usage: server_throughput.py TESTING_SERVER [CLIENTS [COUNT [--fresh]]] [--option=NAME[=VALUE] ...]; --fresh: every prompt draws and saves a picture of its
+own; options are the testing server's (wait_for_disk, workers=2, ...)"""
 
 import json
 import multiprocessing
@@ -42,10 +43,11 @@ def percentile(values, part):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--fresh"]
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    options = [a.removeprefix("--option=") for a in sys.argv[1:] if a.startswith("--option=")]
     fresh = "--fresh" in sys.argv
     clients, count = int(arguments[1]) if len(arguments) > 1 else 8, int(arguments[2]) if len(arguments) > 2 else 5000
-    with Server(arguments[0]) as server:
+    with Server(arguments[0], *options) as server:
         pid = server.process.pid
         memory = lambda: int(open(f"/proc/{pid}/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
         cpu = lambda: sum(int(x) for x in open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")

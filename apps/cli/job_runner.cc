@@ -10,6 +10,9 @@
 #include "error_report.h"
 #include "interruption.h"
 #include "memory_json.h"
+#include "output_file.h"
+#include "plugin_report.h"
+#include "profile_output.h"
 #include "progress_bar.h"
 #include "terminal_text.h"
 
@@ -28,6 +31,7 @@ nlohmann::ordered_json to_json(const std::vector<SavedImage>& images) {
 struct Outcome {
   JobResult result;
   MemoryAccount memory;
+  std::string profile_file;
   double seconds = 0;
 };
 
@@ -38,6 +42,7 @@ nlohmann::ordered_json to_json(const Outcome& run) {
   out["nodes_cached"] = run.result.nodes_cached;
   out["seconds"] = run.seconds;
   out["memory"] = totals_json(run.memory);
+  if (run.result.profile) out["profile"] = profile_json(*run.result.profile, run.profile_file);
   return out;
 }
 
@@ -51,6 +56,7 @@ void print_text(const Outcome& run) {
   for (const std::string& note : run.result.reports) std::fprintf(stderr, "note: %s\n", printable(note).c_str());
   if (!run.memory.notice.empty()) std::fprintf(stderr, "note: %s\n", printable(run.memory.notice).c_str());
   print_paths(run.result.images);
+  if (run.result.profile) std::fprintf(stderr, "%s", profile_table(*run.result.profile).c_str());
   const size_t count = run.result.images.size();
   std::fprintf(stderr, "%zu %s in %.1f s\n", count, count == 1 ? "picture" : "pictures", run.seconds);
 }
@@ -72,12 +78,18 @@ int run_job(const EngineFlags& flags, JobOptions options, const std::function<Jo
   try {
     const auto start = std::chrono::steady_clock::now();
     Outcome run;
+    EngineOptions engine_options = flags.options;
+    engine_options.profile = !flags.profile_file.empty();
+    if (engine_options.profile) check_profile_file(flags.profile_file);
+    run.profile_file = flags.profile_file;
     run.result = watch_job(flags.json, options, [&](const JobOptions& watched) {
-      Engine engine(flags.options);
+      Engine engine(engine_options);
+      report_refused(engine.plugins());
       JobResult result = job(engine, watched);
       run.memory = engine.memory();
       return result;
     });
+    if (run.result.profile) write_output(flags.profile_file, run.result.profile->trace);
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (flags.json) {
       print_json(to_json(run));

@@ -36,6 +36,7 @@ Command add_run_command(CLI::App& app) {
   sub->add_option("--set", options->set, "replace an input of a node, e.g. --set 3.steps=30")->type_name("NODE.INPUT=VALUE")->take_all();
   sub->add_option("--seed", options->seed, "replace every seed in the workflow, 0 to 18446744073709551615")->transform(seed_value());
   options->flags.add_to(*sub);
+  options->flags.add_profile_flag(*sub);
   sub->footer("example: veneer run workflows/txt2img.json --models models/demo --set 4.text=\"a green tree at sunset\" --seed 7");
   return {sub, [options] {
             const std::string workflow = read_workflow_file(options->workflow);

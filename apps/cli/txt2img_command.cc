@@ -43,6 +43,7 @@ Command add_txt2img_command(CLI::App& app) {
       ->check(CLI::Range(0, 24))
       ->capture_default_str();
   options->flags.add_to(*sub);
+  options->flags.add_profile_flag(*sub);
   sub->footer(
       "example: veneer txt2img -m shapes-sd-tiny.safetensors -p \"a yellow moon at night\" --lora style-outline:0.8 \\\n"
       "                        --cfg 5 -W 128 -H 128 --seed 1 --models models/demo");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "veneer/image.h"
+#include "veneer/profile.h"
 
 namespace veneer {
 
@@ -59,6 +60,7 @@ struct JobResult {
   std::string outputs_json;          // per output node, the record that ComfyUI keeps in its history
   int nodes_run = 0;
   int nodes_cached = 0;
+  std::optional<ProfileReport> profile = {};  // with EngineOptions::profile
 };
 
 }  // namespace veneer

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.h"
 #include "compute/check.h"
 #include "compute/onednn.h"
+#include "compute/op_span.h"
 #include "compute/ops.h"
 #include "compute/softmax.h"
 
@@ -229,6 +231,16 @@ void check_operand(const Context& context, const AttentionOperand& operand, cons
   check_that(fits, "attention", "an operand has too few channels for the heads", operand.tensor.shape());
 }
 
+ProfileWork work_of(const Tensor& q, const Tensor& k, const AttentionShape& shape, DType dtype) {
+  const double images = static_cast<double>(q.dim(0)), queries = static_cast<double>(q.dim(1)), keys = static_cast<double>(k.dim(1));
+  const double width = static_cast<double>(shape.heads) * static_cast<double>(shape.head_dim);
+  // A causal query sees half of the keys on average.
+  const double seen = shape.causal ? (queries + 1) / 2 : keys;
+  return {"[" + std::to_string(q.dim(0)) + ", " + std::to_string(q.dim(1)) + "] x " + std::to_string(k.dim(1)) + ", " + std::to_string(shape.heads) +
+              "x" + std::to_string(shape.head_dim) + (shape.causal ? ", causal" : ""),
+          to_string(dtype), 4 * images * queries * seen * width, static_cast<double>(size_of(dtype)) * 2 * images * (queries + keys) * width};
+}
+
 }  // namespace
 
 Tensor attention(Context& context, const AttentionOperand& q, const AttentionOperand& k, const AttentionOperand& v, const AttentionShape& shape) {
@@ -237,6 +249,7 @@ Tensor attention(Context& context, const AttentionOperand& q, const AttentionOpe
   const int64_t images = q.tensor.dim(0), queries = q.tensor.dim(1), keys = k.tensor.dim(1);
   check_that(k.tensor.dim(0) == images && v.tensor.dim(0) == images && v.tensor.dim(1) == keys, "attention", "queries, keys and values do not fit",
              k.tensor.shape());
+  const ProfileSpan span = op_span(context, "attention", [&] { return work_of(q.tensor, k.tensor, shape, context.dtype); });
   Tensor y = Tensor::empty({images, queries, shape.heads * shape.head_dim}, context.dtype, context.scratch);
   if (y.num_elements() == 0) return y;
   check_that(keys > 0, "attention", "there is no key", k.tensor.shape());

@@ -8,9 +8,10 @@
 
 namespace veneer::compute {
 
-// An allocator that keeps returned blocks for the next request of their size class (four classes per power of two, so at most a fifth is
-// wasted). Blocks of 2 MiB and more are aligned to 2 MiB and in huge pages where the system grants them: first touches of small pages cost more
-// than the arithmetic on them. Thread-safe. Blocks may outlive the cache; then they go back to the system when dropped.
+// An allocator that keeps returned blocks. Those below 1 MiB serve the next request of their size class (four classes per power of two, so at most a
+// fifth is wasted). Larger ones lie side by side in huge pages where the system grants them, since first touches of small pages cost more than the
+// arithmetic on them, and what comes back serves requests of every size: what is held stays near the most that was ever used at a time. Thread-safe.
+// Blocks may outlive the cache; then they go back to the system when dropped.
 class BlockCache final : public Allocator {
  public:
   BlockCache();

@@ -2,6 +2,7 @@
 
 #include "compute/im2col.h"
 #include "compute/onednn.h"
+#include "compute/op_span.h"
 #include "compute/ops.h"
 #include "compute/packed_layer.h"
 #include "compute/weights.h"
@@ -22,11 +23,11 @@ int64_t result_extent(int64_t in, int64_t kernel, int pad_begin, int pad_end, in
 
 class OneDnnConv2d final : public Conv2d {
  public:
-  OneDnnConv2d(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry, DType dtype)
-      : in_(weight.dim(1)),
-        out_(weight.dim(0)),
-        kernel_height_(weight.dim(2)),
-        kernel_width_(weight.dim(3)),
+  OneDnnConv2d(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType dtype)
+      : in_(weight.shape()[1]),
+        out_(weight.shape()[0]),
+        kernel_height_(weight.shape()[2]),
+        kernel_width_(weight.shape()[3]),
         geometry_(geometry),
         dtype_(dtype),
         bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
@@ -39,11 +40,12 @@ class OneDnnConv2d final : public Conv2d {
       throw Error(ErrorCode::invalid, "convolution: residual does not fit the result",
                   {{"want", shape.to_string()}, {"got", epilogue.residual->shape().to_string()}});
     }
+    const ProfileSpan span = op_span(context, "conv2d", [&] { return work(x, shape); });
     Tensor y = Tensor::empty(shape, dtype_, context.scratch);
     if (shape.num_elements() == 0) return y;
 
     const OperationKey key = operation_key(x, epilogue);
-    const auto ready = layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, shape, weights); });
+    const auto ready = prepare(context, x, key, shape);
     const Tensor columns =
         onednn::is_matrix(ready.operation->src) ? im2col(context, x, kernel_height_, kernel_width_, geometry_, shape[1], shape[2]) : x;
     onednn::Arguments arguments{columns.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
@@ -58,6 +60,18 @@ class OneDnnConv2d final : public Conv2d {
   size_t size_bytes() const override { return layer_.size_bytes() + (bias_.defined() ? bias_.size_bytes() : 0); }
 
  private:
+  ProfileWork work(const Tensor& x, const Shape& result) const {
+    const double taps = static_cast<double>(kernel_height_ * kernel_width_ * in_), elements = static_cast<double>(result.num_elements());
+    std::string text =
+        x.shape().to_string() + " -> " + std::to_string(out_) + ", " + std::to_string(kernel_height_) + "x" + std::to_string(kernel_width_);
+    if (geometry_.stride != 1) text += ", stride " + std::to_string(geometry_.stride);
+    return {std::move(text), to_string(dtype_), 2 * elements * taps,
+            static_cast<double>(x.size_bytes()) + static_cast<double>(size_of(dtype_)) * (elements + taps * static_cast<double>(out_))};
+  }
+  PackedLayer::Ready prepare(Context& context, const Tensor& x, const OperationKey& key, const Shape& result) const {
+    const ProfileSpan span = prepare_span(context, [&] { return ProfileWork{work(x, result).shape, to_string(dtype_), 0, 0}; });
+    return layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, result, weights); });
+  }
   Shape result_shape(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
       throw Error(ErrorCode::invalid, "convolution: dtypes differ",
@@ -134,8 +148,8 @@ class OneDnnConv2d final : public Conv2d {
 // In NHWC a 1x1 convolution with stride 1 is a matmul over the channels of every pixel.
 class PointwiseConv2d final : public Conv2d {
  public:
-  PointwiseConv2d(const Tensor& weight, const Tensor& bias, DType dtype)
-      : linear_(Linear::create(weight.reshape({weight.dim(0), weight.dim(1)}), bias, dtype)) {}
+  PointwiseConv2d(const WeightSource& weight, const Tensor& bias, DType dtype)
+      : linear_(Linear::create(weight.reshape({weight.shape()[0], weight.shape()[1]}), bias, dtype)) {}
   Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
     if (x.rank() != 4) throw Error(ErrorCode::invalid, "convolution: input is not [N, H, W, C]", {{"got", x.shape().to_string()}});
     return linear_->forward(context, x, epilogue);
@@ -148,11 +162,11 @@ class PointwiseConv2d final : public Conv2d {
   std::shared_ptr<const Linear> linear_;
 };
 
-void check_weights(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry) {
-  if (!weight.defined() || weight.rank() != 4 || weight.num_elements() == 0 || !is_floating(weight.dtype())) {
+void check_weights(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry) {
+  if (!weight.defined() || weight.shape().rank() != 4 || weight.shape().num_elements() == 0 || !is_floating(weight.dtype())) {
     throw Error(ErrorCode::invalid, "convolution: weight is not [out, in, kh, kw] of floating numbers", {{"shape", weight.shape().to_string()}});
   }
-  if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.dim(0) || !is_floating(bias.dtype()))) {
+  if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.shape()[0] || !is_floating(bias.dtype()))) {
     throw Error(ErrorCode::invalid, "convolution: bias does not fit the weight",
                 {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
   }
@@ -163,9 +177,9 @@ void check_weights(const Tensor& weight, const Tensor& bias, const ConvGeometry&
 
 }  // namespace
 
-std::shared_ptr<const Conv2d> Conv2d::create(const Tensor& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype) {
+std::shared_ptr<const Conv2d> Conv2d::create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype) {
   check_weights(weight, bias, geometry);
-  const bool pointwise = weight.dim(2) == 1 && weight.dim(3) == 1 && geometry == ConvGeometry{};
+  const bool pointwise = weight.shape()[2] == 1 && weight.shape()[3] == 1 && geometry == ConvGeometry{};
   if (pointwise) return std::make_shared<PointwiseConv2d>(weight, bias, compute_dtype);
   return std::make_shared<OneDnnConv2d>(weight, bias, geometry, compute_dtype);
 }

@@ -52,4 +52,6 @@ bool bf16_supported() { return onednn::bf16_supported(); }
 
 bool bf16_native() { return onednn::bf16_native(); }
 
+bool amx_native() { return onednn::amx_native(); }
+
 }  // namespace veneer::compute

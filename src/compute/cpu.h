@@ -22,5 +22,7 @@ bool bf16_supported();
 // Whether the CPU has instructions for it: AMX-BF16 or AVX512-BF16. Always half the bytes of f32; several times the rate with AMX, about twice on
 // AMD, and on Intel's cores without AMX only about 0.6 of it (docs/performance.md).
 bool bf16_native();
+// Whether it multiplies tiles (AMX-BF16).
+bool amx_native();
 
 }  // namespace veneer::compute

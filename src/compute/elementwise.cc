@@ -48,6 +48,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "base/parallel.h"
 #include "compute/check.h"
+#include "compute/op_span.h"
 
 namespace veneer::compute {
 
@@ -77,6 +78,7 @@ Tensor add(Context& context, const Tensor& a, const Tensor& b) {
   check_activation(context, a, "add");
   check_activation(context, b, "add");
   check_same_shape(a, b, "add");
+  const ProfileSpan span = moving_span(context, "add", a, 3);
   Tensor y = Tensor::empty(a.shape(), context.dtype, context.scratch);
   for_each_range(y, [&](size_t begin, size_t end) {
     if (context.dtype == DType::f32) {
@@ -90,6 +92,7 @@ Tensor add(Context& context, const Tensor& a, const Tensor& b) {
 
 Tensor silu(Context& context, const Tensor& x) {
   check_activation(context, x, "silu");
+  const ProfileSpan span = moving_span(context, "silu", x, 2);
   Tensor y = Tensor::empty(x.shape(), context.dtype, context.scratch);
   for_each_range(y, [&](size_t begin, size_t end) {
     if (context.dtype == DType::f32) {
@@ -103,6 +106,7 @@ Tensor silu(Context& context, const Tensor& x) {
 
 Tensor gelu(Context& context, const Tensor& x) {
   check_activation(context, x, "gelu");
+  const ProfileSpan span = moving_span(context, "gelu", x, 2);
   Tensor y = Tensor::empty(x.shape(), context.dtype, context.scratch);
   for_each_range(y, [&](size_t begin, size_t end) {
     if (context.dtype == DType::f32) {
@@ -127,6 +131,7 @@ Tensor activate(Context& context, const Tensor& x, Activation activation) {
 
 Tensor scale(Context& context, const Tensor& x, float factor) {
   check_activation(context, x, "scale");
+  const ProfileSpan span = moving_span(context, "scale", x, 2);
   Tensor y = Tensor::empty(x.shape(), context.dtype, context.scratch);
   for_each_range(y, [&](size_t begin, size_t end) {
     if (context.dtype == DType::f32) {

@@ -28,6 +28,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "base/parallel.h"
 #include "compute/check.h"
+#include "compute/op_span.h"
 
 namespace veneer::compute {
 
@@ -38,6 +39,7 @@ Tensor geglu(Context& context, const Tensor& x) {
   check_activation(context, x, "geglu");
   const int last = x.rank() - 1;
   check_that(x.dim(last) % 2 == 0, "geglu", "the last dimension is odd", x.shape());
+  const ProfileSpan span = moving_span(context, "geglu", x, 1.5);
   Tensor y = Tensor::empty(x.shape().with(last, x.dim(last) / 2), context.dtype, context.scratch);
   if (y.num_elements() == 0) return y;
   const auto c = static_cast<size_t>(y.dim(last));

@@ -131,6 +131,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "base/parallel.h"
 #include "compute/check.h"
+#include "compute/op_span.h"
 
 namespace veneer::compute {
 
@@ -219,6 +220,7 @@ Tensor group_norm(Context& context, const Tensor& x, const Tensor& weight, const
   check_that(groups > 0 && channels % groups == 0, "group norm", "the channels do not divide into the groups", x.shape());
   check_parameter(weight, channels, "group norm");
   check_parameter(bias, channels, "group norm");
+  const ProfileSpan span = moving_span(context, silu ? "group_norm_silu" : "group_norm", x, 2);
   Tensor add_f32;
   if (channel_add != nullptr) {
     check_activation(context, *channel_add, "group norm");

@@ -3,11 +3,13 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "compute/op_span.h"
 
 namespace veneer::compute {
 
 Tensor im2col(Context& context, const Tensor& x, int64_t kernel_height, int64_t kernel_width, const ConvGeometry& geometry, int64_t height,
               int64_t width) {
+  const ProfileSpan span = moving_span(context, "im2col", x, 1.0 + static_cast<double>(kernel_height * kernel_width));
   const int64_t in_height = x.dim(1), in_width = x.dim(2), rows = x.dim(0) * height * width;
   const size_t pixel = static_cast<size_t>(x.dim(3)) * size_of(x.dtype());
   Tensor y = Tensor::empty({rows, kernel_height * kernel_width * x.dim(3)}, x.dtype(), context.scratch);

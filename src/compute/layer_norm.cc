@@ -63,6 +63,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "base/parallel.h"
 #include "compute/check.h"
+#include "compute/op_span.h"
 
 namespace veneer::compute {
 
@@ -74,6 +75,7 @@ Tensor layer_norm(Context& context, const Tensor& x, const Tensor& weight, const
   const int64_t channels = x.dim(x.rank() - 1);
   check_parameter(weight, channels, "layer norm");
   check_parameter(bias, channels, "layer norm");
+  const ProfileSpan span = moving_span(context, "layer_norm", x, 2);
   Tensor y = Tensor::empty(x.shape(), context.dtype, context.scratch);
   if (x.num_elements() == 0) return y;
   const auto c = static_cast<size_t>(channels);

@@ -1,9 +1,11 @@
 // Ops that move elements and compute nothing but a factor.
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/parallel.h"
 #include "compute/check.h"
+#include "compute/op_span.h"
 #include "compute/ops.h"
 #include "tensor/convert.h"
 
@@ -38,6 +40,7 @@ void separate(const float* from, size_t pixels, size_t channels, size_t begin, s
 Tensor to_nhwc(Context& context, const Tensor& nchw, float factor) {
   check_that(nchw.defined() && nchw.rank() == 4 && nchw.dtype() == DType::f32 && nchw.aligned(), "to_nhwc", "input is not [N, C, H, W] of f32",
              nchw.shape());
+  const ProfileSpan span = moving_span(context, "to_nhwc", nchw, 2);
   const int64_t n = nchw.dim(0), c = nchw.dim(1), pixels = nchw.dim(2) * nchw.dim(3);
   Tensor y = Tensor::empty({n, nchw.dim(2), nchw.dim(3), c}, DType::f32, context.scratch);
   for (int64_t b = 0; b < n; ++b) {
@@ -51,6 +54,7 @@ Tensor to_nhwc(Context& context, const Tensor& nchw, float factor) {
 Tensor to_nchw_f32(Context& context, const Tensor& nhwc, float factor) {
   check_activation(context, nhwc, "to_nchw_f32");
   check_that(nhwc.rank() == 4, "to_nchw_f32", "input is not [N, H, W, C]", nhwc.shape());
+  const ProfileSpan span = moving_span(context, "to_nchw", nhwc, 2);
   const Tensor x = to_f32(context, nhwc);
   const int64_t n = x.dim(0), c = x.dim(3), pixels = x.dim(1) * x.dim(2);
   Tensor y = Tensor::empty({n, c, x.dim(1), x.dim(2)}, DType::f32, context.scratch);
@@ -69,6 +73,9 @@ Tensor concat_channels(Context& context, const Tensor& a, const Tensor& b) {
   check_that(b.rank() == a.rank() && a.shape().with(last, 0) == b.shape().with(last, 0), "concat_channels", "shapes differ before the last dimension",
              b.shape());
   const Shape shape = a.shape().with(last, a.dim(last) + b.dim(last));
+  const ProfileSpan span = op_span(context, "concat_channels", [&] {
+    return ProfileWork{shape.to_string(), to_string(context.dtype), 0, 2.0 * static_cast<double>(a.size_bytes() + b.size_bytes())};
+  });
   Tensor y = Tensor::empty(shape, context.dtype, context.scratch);
   if (y.num_elements() == 0) return y;
   const size_t unit = size_of(context.dtype), a_bytes = as_size(a.dim(last)) * unit, b_bytes = as_size(b.dim(last)) * unit, width = a_bytes + b_bytes;
@@ -85,6 +92,11 @@ Tensor upsample_nearest(Context& context, const Tensor& x, int64_t height, int64
   check_activation(context, x, "upsample_nearest");
   check_that(x.rank() == 4 && x.num_elements() != 0, "upsample_nearest", "input is not [N, H, W, C]", x.shape());
   check_that(height > 0 && width > 0, "upsample_nearest", "the result has no pixel", x.shape());
+  const ProfileSpan span = op_span(context, "upsample_nearest", [&] {
+    const double copies = static_cast<double>(height * width) / static_cast<double>(x.dim(1) * x.dim(2));
+    return ProfileWork{x.shape().to_string() + " -> " + std::to_string(height) + "x" + std::to_string(width), to_string(context.dtype), 0,
+                       (1 + copies) * static_cast<double>(x.size_bytes())};
+  });
   const int64_t in_height = x.dim(1), in_width = x.dim(2);
   Tensor y = Tensor::empty({x.dim(0), height, width, x.dim(3)}, context.dtype, context.scratch);
   const size_t pixel = as_size(x.dim(3)) * size_of(context.dtype), row_bytes = pixel * as_size(width);
@@ -106,8 +118,21 @@ Tensor upsample_nearest(Context& context, const Tensor& x, int64_t height, int64
   return y;
 }
 
-Tensor to_compute(Context& context, const Tensor& x) { return to_dtype(x, context.dtype, context.scratch); }
+namespace {
 
-Tensor to_f32(Context& context, const Tensor& x) { return to_dtype(x, DType::f32, context.scratch); }
+Tensor converted(Context& context, const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return to_dtype(x, dtype, context.scratch);
+  const ProfileSpan span = op_span(context, "convert", [&] {
+    return ProfileWork{x.shape().to_string() + " -> " + std::string(to_string(dtype)), to_string(x.dtype()), 0,
+                       static_cast<double>(x.size_bytes() + static_cast<size_t>(x.num_elements()) * size_of(dtype))};
+  });
+  return to_dtype(x, dtype, context.scratch);
+}
+
+}  // namespace
+
+Tensor to_compute(Context& context, const Tensor& x) { return converted(context, x, context.dtype); }
+
+Tensor to_f32(Context& context, const Tensor& x) { return converted(context, x, DType::f32); }
 
 }  // namespace veneer::compute

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "compute/onednn.h"
+#include "compute/op_span.h"
 #include "compute/ops.h"
 #include "compute/packed_layer.h"
 #include "compute/weights.h"
@@ -15,9 +16,9 @@ using onednn::Tag;
 
 class OneDnnLinear final : public Linear {
  public:
-  OneDnnLinear(const Tensor& weight, const Tensor& bias, DType dtype)
-      : in_(weight.dim(1)),
-        out_(weight.dim(0)),
+  OneDnnLinear(const WeightSource& weight, const Tensor& bias, DType dtype)
+      : in_(weight.shape()[1]),
+        out_(weight.shape()[0]),
         dtype_(dtype),
         bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
         layer_(weight, WeightAxes{.out = 1, .in = 0}, Desc({in_, out_}, onednn::data_type(dtype), Tag::ba),
@@ -30,14 +31,15 @@ class OneDnnLinear final : public Linear {
     dims[static_cast<size_t>(x.rank() - 1)] = out_;
     const Shape shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(x.rank())));
     check_residual(epilogue, shape);
-    Tensor y = Tensor::empty(shape, dtype_, context.scratch);
     const int64_t rows = x.num_elements() / in_;
+    const ProfileSpan span = op_span(context, "linear", [&] { return work(x, rows); });
+    Tensor y = Tensor::empty(shape, dtype_, context.scratch);
     if (rows == 0) return y;
 
     OperationKey key{.bias = bias_.defined(), .dtype = dtype_, .in = in_, .out = out_, .batch = rows};
     key.epilogue = {epilogue.activation, epilogue.residual != nullptr};
     key.threads = onednn::thread_count();
-    const auto ready = layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, weights); });
+    const auto ready = prepare(context, x, key);
     onednn::Arguments arguments{x.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
     if (ready.operation->residual_fused) arguments.residual = epilogue.residual->bytes();
     onednn::execute(*ready.operation, arguments, context.scratch);
@@ -50,6 +52,15 @@ class OneDnnLinear final : public Linear {
   size_t size_bytes() const override { return layer_.size_bytes() + (bias_.defined() ? bias_.size_bytes() : 0); }
 
  private:
+  ProfileWork work(const Tensor& x, int64_t rows) const {
+    const double elements = static_cast<double>(rows) * static_cast<double>(out_), weights = static_cast<double>(in_) * static_cast<double>(out_);
+    return {x.shape().to_string() + " -> " + std::to_string(out_), to_string(dtype_), 2 * elements * static_cast<double>(in_),
+            static_cast<double>(x.size_bytes()) + static_cast<double>(size_of(dtype_)) * (elements + weights)};
+  }
+  PackedLayer::Ready prepare(Context& context, const Tensor& x, const OperationKey& key) const {
+    const ProfileSpan span = prepare_span(context, [&] { return ProfileWork{work(x, 0).shape, to_string(dtype_), 0, 0}; });
+    return layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, weights); });
+  }
   void check(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
       throw Error(ErrorCode::invalid, "linear: dtypes differ",
@@ -83,11 +94,11 @@ class OneDnnLinear final : public Linear {
 
 }  // namespace
 
-std::shared_ptr<const Linear> Linear::create(const Tensor& weight, const Tensor& bias, DType compute_dtype) {
-  if (!weight.defined() || weight.rank() != 2 || weight.num_elements() == 0 || !is_floating(weight.dtype())) {
+std::shared_ptr<const Linear> Linear::create(const WeightSource& weight, const Tensor& bias, DType compute_dtype) {
+  if (!weight.defined() || weight.shape().rank() != 2 || weight.shape().num_elements() == 0 || !is_floating(weight.dtype())) {
     throw Error(ErrorCode::invalid, "linear: weight is not a matrix of floating numbers", {{"shape", weight.shape().to_string()}});
   }
-  if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.dim(0) || !is_floating(bias.dtype()))) {
+  if (bias.defined() && (bias.rank() != 1 || bias.dim(0) != weight.shape()[0] || !is_floating(bias.dtype()))) {
     throw Error(ErrorCode::invalid, "linear: bias does not fit the weight",
                 {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
   }

@@ -254,13 +254,18 @@ bool bf16_supported() {
   return try_describe(MatmulDescs{square, Desc({32, 32}, type, Tag::any), Desc(), square}, dnnl::post_ops(), pd);
 }
 
-bool bf16_native() {
-  // The values are masks of features: each later instruction set contains the earlier ones' bits.
-  const auto has = [](dnnl::cpu_isa isa) {
-    const auto wanted = static_cast<unsigned>(isa);
-    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
-  };
-  return has(dnnl::cpu_isa::avx512_core_amx) || has(dnnl::cpu_isa::avx512_core_bf16);
+namespace {
+
+// The values are masks of features: each later instruction set contains the earlier ones' bits.
+bool has(dnnl::cpu_isa isa) {
+  const auto wanted = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
+
+}  // namespace
+
+bool amx_native() { return has(dnnl::cpu_isa::avx512_core_amx); }
+
+bool bf16_native() { return amx_native() || has(dnnl::cpu_isa::avx512_core_bf16); }
 
 }  // namespace veneer::compute::onednn

@@ -85,5 +85,6 @@ enum class IsaCap : uint8_t { baseline, avx2, avx512, avx512_bf16, none };
 bool cap_isa(IsaCap cap);
 bool bf16_supported();
 bool bf16_native();
+bool amx_native();
 
 }  // namespace veneer::compute::onednn

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "compute/check.h"
+#include "compute/op_span.h"
 #include "compute/ops.h"
 
 namespace veneer::compute {
@@ -9,6 +10,9 @@ namespace veneer::compute {
 // computed in f32, as the networks saw them in training.
 Tensor timestep_embedding(Context& context, std::span<const float> timesteps, int dim, float max_period) {
   check_that(dim >= 2, "timestep_embedding", "the dimension is below 2", {dim});
+  const ProfileSpan span = op_span(context, "timestep_embedding", [&] {
+    return ProfileWork{Shape({static_cast<int64_t>(timesteps.size()), dim}).to_string(), to_string(context.dtype), 0, 0};
+  });
   const int half = dim / 2;
   Tensor y = Tensor::zeros({static_cast<int64_t>(timesteps.size()), dim}, DType::f32, context.scratch);
   for (int i = 0; i < half; ++i) {

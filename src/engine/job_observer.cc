@@ -50,7 +50,10 @@ Error error_of(const graph::ExecutionErrorEvent& event) {
 
 }  // namespace
 
-void JobObserver::executing(const graph::NodeRef& node) { tell(ProgressEvent::Kind::node_started, node); }
+void JobObserver::executing(const graph::NodeRef& node) {
+  begin_span(node);
+  tell(ProgressEvent::Kind::node_started, node);
+}
 
 void JobObserver::progress(const graph::NodeRef& node, const graph::Progress& progress) {
   tell(ProgressEvent::Kind::step, node, static_cast<int>(progress.value), static_cast<int>(progress.max));
@@ -66,6 +69,7 @@ void JobObserver::executed(const graph::NodeRef& node, const graph::Json& ui, bo
 }
 
 void JobObserver::node_finished(const graph::NodeRef& node, bool cached) {
+  if (span_ && span_->node_id == node.node_id) end_span();
   ++(cached ? result_.nodes_cached : result_.nodes_run);
   tell(cached ? ProgressEvent::Kind::node_cached : ProgressEvent::Kind::node_finished, node);
 }
@@ -83,6 +87,19 @@ JobResult JobObserver::finish(const graph::ExecutionResult& run) {
   }
   result_.outputs_json = graph::dump_json(outputs);
   return std::move(result_);
+}
+
+// Spans of one thread must not cross: where nodes wait for others, each has the time until the next one begins.
+void JobObserver::begin_span(const graph::NodeRef& node) {
+  if (profile_ == nullptr) return;
+  if (span_) end_span();
+  span_ = node;
+  span_begin_ns_ = profile_->now_ns();
+}
+
+void JobObserver::end_span() {
+  profile_->add_until_now(ProfileKind::node, span_->class_type, span_->node_id, span_begin_ns_);
+  span_.reset();
 }
 
 void JobObserver::tell(ProgressEvent::Kind kind, const graph::NodeRef& node, int step, int steps) {

@@ -1,8 +1,10 @@
 // Watches one run for its caller: passes progress on and gathers what came out.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "base/profile.h"
 #include "graph/execution_observer.h"
 #include "graph/executor.h"
 #include "nodes/services.h"
@@ -13,7 +15,9 @@ namespace veneer::engine {
 class JobObserver final : public graph::ExecutionObserver {
  public:
   // Both have to outlive the observer.
-  JobObserver(const JobOptions& options, const nodes::ImageFolders& folders) : options_(options), folders_(folders) {}
+  // `profile` gets a span for each node that runs; null for none.
+  JobObserver(const JobOptions& options, const nodes::ImageFolders& folders, Profile* profile = nullptr)
+      : options_(options), folders_(folders), profile_(profile) {}
 
   void executing(const graph::NodeRef& node) override;
   void progress(const graph::NodeRef& node, const graph::Progress& progress) override;
@@ -25,10 +29,15 @@ class JobObserver final : public graph::ExecutionObserver {
   JobResult finish(const graph::ExecutionResult& run);
 
  private:
+  void begin_span(const graph::NodeRef& node);
+  void end_span();
   void tell(ProgressEvent::Kind kind, const graph::NodeRef& node, int step = 0, int steps = 0);
 
   const JobOptions& options_;
   const nodes::ImageFolders& folders_;
+  Profile* profile_;
+  std::optional<graph::NodeRef> span_;  // the node at work
+  int64_t span_begin_ns_ = 0;
   JobResult result_;
 };
 

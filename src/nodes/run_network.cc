@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "models/unet/text_cache.h"
 #include "nodes/match_adapter.h"
 #include "nodes/options/options_overlay.h"
 #include "variant/hooked_views.h"
+#include "variant/variant_view.h"
 
 namespace veneer::nodes {
 
@@ -21,8 +23,8 @@ std::shared_ptr<variant::HookedViews> views_of(const ModelValue& model) {
 
 sampling::Network make_network(const ModelValue& model, const ComputeSettings& settings, const CancelToken& cancel,
                                std::function<void(const std::string&)> on_remark) {
-  sampling::Network network = [views = views_of(model), on_remark = std::move(on_remark), &model, cancel,
-                               context = settings.context()](const sampling::NetworkInput& input) mutable {
+  sampling::Network network = [views = views_of(model), texts = std::make_shared<models::TextCache>(), on_remark = std::move(on_remark), &model,
+                               cancel, context = settings.context()](const sampling::NetworkInput& input) mutable {
     variant::ModelView* view = &views->at(input.hooks, input.sigmas.front(), input.run_sigmas);
     for (const std::string& remark : views->take_remarks()) {
       if (on_remark) on_remark(remark);
@@ -35,6 +37,11 @@ sampling::Network make_network(const ModelValue& model, const ComputeSettings& s
     if (const auto* overlay = dynamic_cast<const OptionsOverlay*>(input.overlay)) {
       options = merged(view->transformer_options(), overlay->added());
       extras.options = &options;
+    }
+    // Views that do not tell what they compute get no cache.
+    if (const auto* of_variant = dynamic_cast<const variant::VariantView*>(view)) {
+      extras.text_cache = texts.get();
+      extras.weights = of_variant->variant().fingerprint();
     }
     extras.checkpoint = [&cancel] { cancel.check(); };
     return model.network->forward(*view, context, input.x, input.timesteps, input.context, extras);

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "nodes/latent_preview.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
@@ -51,6 +53,20 @@ InputDef negative_input() {
 InputDef latent_input() { return InputDef::socket("latent_image", "LATENT").tip("The latent image to denoise."); }
 InputDef model_input() { return InputDef::socket("model", "MODEL").tip("The model used for denoising the input latent."); }
 
+// Tells the node's progress, and the profile the step: from the end of the one before, so that what the sampler does between two evaluations counts.
+sampling::StepCallback step_callback(NodeContext& node) {
+  const bool previews = node.environment().find<LatentPreviews>() != nullptr;
+  Profile* profile = node.environment().get<ComputeSettings>().profile.get();
+  return [&node, previews, profile, begin = profile == nullptr ? 0 : profile->now_ns()](int step, int total, const Tensor&,
+                                                                                        const Tensor& denoised) mutable {
+    {
+      const ProfileSpan span(profile, ProfileKind::preview, previews ? "preview and progress" : "progress");
+      node.progress(step + 1, total, previews ? preview_latent(denoised) : std::nullopt);
+    }
+    if (profile != nullptr) begin = profile->add_until_now(ProfileKind::step, "step", std::to_string(step + 1), begin);
+  };
+}
+
 // The parts of a request that both nodes read alike.
 sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const char* seed_name) {
   const ModelValue& model = in.get<ModelValue>("model");
@@ -69,10 +85,7 @@ sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const 
   request.cfg = in.number("cfg");
   request.seed = in.unsigned_integer(seed_name);
   request.cancel = node.cancel();
-  const bool previews = node.environment().find<LatentPreviews>() != nullptr;
-  request.callback = [&node, previews](int step, int total, const Tensor&, const Tensor& denoised) {
-    node.progress(step + 1, total, previews ? preview_latent(denoised) : std::nullopt);
-  };
+  request.callback = step_callback(node);
   return request;
 }
 

@@ -1,5 +1,6 @@
 #include "models/clip/prompt_tokenizer.h"
 
+#include <algorithm>
 #include <map>
 
 #include "models/clip/prompt_chunks.h"
@@ -142,6 +143,20 @@ class GroupBuilder {
 };
 
 }  // namespace
+
+std::vector<std::string> embedding_names(std::string_view prompt, const std::function<bool(std::string_view name)>& exists) {
+  std::vector<std::string> out;
+  if (prompt.find(kMarker) == std::string_view::npos) return out;
+  for (const WeightedSegment& segment : parse_prompt_weights(prompt)) {
+    for (const std::string_view part : split_at_embeddings(segment.text)) {
+      if (!part.starts_with(kMarker)) continue;
+      std::string name = split_name(strip(part.substr(kMarker.size()), '\n')).name;
+      if (!exists(name)) name = strip(name, ',');
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+    }
+  }
+  return out;
+}
 
 PromptTokenizer::PromptTokenizer(const ClipKind& kind, std::shared_ptr<const BpeVocabulary> vocabulary) : kind_(kind), bpe_(std::move(vocabulary)) {
   check_chunk_rules(kind);

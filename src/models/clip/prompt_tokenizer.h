@@ -20,6 +20,10 @@ namespace veneer::models {
 // prompt's own text: whoever opens a file by it has to keep it inside of the embeddings' folder. May throw for a file that is damaged.
 using EmbeddingSource = std::function<std::optional<Tensor>(std::string_view name)>;
 
+// The names behind "embedding:" in a prompt, each once, as a tokenizer looks for them: one that `exists` does not know is looked for without the
+// commas around it. A marker without a name gives "".
+std::vector<std::string> embedding_names(std::string_view prompt, const std::function<bool(std::string_view name)>& exists);
+
 struct PromptEmbedding {
   std::string name;
   Tensor vectors;  // [n, width]

@@ -72,6 +72,14 @@ TEST(PromptTokenizer, KeepsCommasBehindANameAsText) {
   EXPECT_THAT(places("embedding:one.safetensors, a"), ElementsAre("one.safetensors/0", "267", "320"));
 }
 
+TEST(PromptTokenizer, TellsTheNamesThatItLooksFor) {
+  const auto exists = [](std::string_view name) { return name == "one" || name == "two"; };
+  EXPECT_THAT(embedding_names("a (embedding:one:1.2), embedding:two,, embedding:none, x", exists), ElementsAre("one", "two", "none"));
+  EXPECT_THAT(embedding_names("embedding:one\nembedding:one a,embedding:two", exists), ElementsAre("one"));
+  EXPECT_THAT(embedding_names("embedding: ", exists), ElementsAre(""));
+  EXPECT_THAT(embedding_names("no embedding", exists), IsEmpty());
+}
+
 TEST(PromptTokenizer, ReportsAMissingEmbeddingAndKeepsTheRest) {
   const TokenizedPrompt prompt = tokenizer().tokenize("a embedding:none cat", two_and_one);
   EXPECT_THAT(places(prompt), ElementsAre("320", "2368"));

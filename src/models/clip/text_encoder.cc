@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/profile.h"
 #include "compute/ops.h"
 #include "models/clip/embed_prompt.h"
 #include "models/clip/prompt_chunks.h"
@@ -159,6 +160,7 @@ void ClipTextModel::encode_batch(Run& run, size_t first, size_t count) const {
 
 EncodedPrompt ClipTextModel::encode(variant::ModelView& view, compute::Context& context, const TokenizedPrompt& prompt,
                                     const EncodeOptions& options) const {
+  const ProfileSpan span(context.profile, ProfileKind::network, "text encoder");
   EncodedPrompt out;
   const std::vector<PromptChunk> chunks = fit_chunks(prompt, config_.width, config_.kind, out.warnings);
   if (has_wild_weight(chunks)) out.warnings.emplace_back("a weight of the prompt is not a finite number, so its text has no finite meaning");

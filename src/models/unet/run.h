@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/unet/text_cache.h"
 #include "models/unet/unet.h"
 
 namespace veneer::models {
@@ -11,10 +12,11 @@ struct UnetRun {
   variant::ModelView& view;
   compute::Context& context;
   const variant::TransformerOptions& options;
-  const Tensor& text_f32;   // [N, T, context_dim], as given
-  Tensor text;              // the same in the context's dtype
-  Tensor emb;               // SiLU of the timestep embedding, [N, 4 * model_channels]
-  variant::PatchCall call;  // where the forward is; kept up to date for patches
+  const Tensor& text_f32;           // [N, T, context_dim], as given
+  Tensor text;                      // the same in the context's dtype
+  Tensor emb;                       // SiLU of the timestep embedding, [N, 4 * model_channels]
+  TextCache* text_cache = nullptr;  // of `text_f32`
+  variant::PatchCall call;          // where the forward is; kept up to date for patches
 };
 
 // Residual block: GroupNorm SiLU conv, plus the embedding, GroupNorm SiLU conv, plus the input. x: [N, h, w, C].

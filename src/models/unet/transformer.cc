@@ -55,10 +55,21 @@ const Identified<Tensor(const QKV&, const PatchCall&)>* find_replacement(const U
   return found == patches.replace.end() ? nullptr : &found->second;
 }
 
-Tensor attend(UnetRun& run, const AttentionIds& ids, const AttentionPatches& patches, AttentionInputs inputs) {
+// Of the text as it was given they are the same at every step.
+TextCache::KeysAndValues keys_and_values(UnetRun& run, const AttentionIds& ids, const AttentionInputs& inputs, bool of_text) {
+  TextCache* cache = of_text ? run.text_cache : nullptr;
+  if (cache != nullptr) {
+    if (const TextCache::KeysAndValues* known = cache->find(ids.to_k)) return *known;
+  }
+  TextCache::KeysAndValues made{run.view.linear(run.context, ids.to_k, inputs.context), run.view.linear(run.context, ids.to_v, inputs.value)};
+  if (cache != nullptr) cache->put(ids.to_k, made);
+  return made;
+}
+
+// `of_text`: keys and values are made of the text, and no patch came between.
+Tensor attend(UnetRun& run, const AttentionIds& ids, const AttentionPatches& patches, AttentionInputs inputs, bool of_text) {
   Tensor q = run.view.linear(run.context, ids.to_q, inputs.n);
-  Tensor k = run.view.linear(run.context, ids.to_k, inputs.context);
-  Tensor v = run.view.linear(run.context, ids.to_v, inputs.value);
+  const auto [k, v] = keys_and_values(run, ids, inputs, of_text);
   inputs = {};
   if (const auto* replacement = find_replacement(run, patches)) {
     const Shape shape = q.shape();
@@ -73,11 +84,12 @@ Tensor attend(UnetRun& run, const AttentionIds& ids, const AttentionPatches& pat
 Tensor attention_layer(UnetRun& run, const AttentionIds& ids, const AttentionPatches& patches, const Tensor& x, Tensor n, const Tensor& context) {
   AttentionInputs inputs{n, context, context};
   n = {};
+  const bool of_text = patches.name == "attn2" && patches.inputs.empty();
   if (!patches.inputs.empty()) {
     if (patches.name == "attn2") inputs.context = run.text_f32;
     inputs = patch_inputs(run, patches, std::move(inputs));
   }
-  const Tensor attended = attend(run, ids, patches, std::move(inputs));
+  const Tensor attended = attend(run, ids, patches, std::move(inputs), of_text);
   if (patches.output.empty()) {
     if (attended.shape() != x.shape()) {
       throw Error(ErrorCode::invalid, "unet: attention patches changed the tokens and no output patch restores them",

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/profile.h"
 #include "compute/ops.h"
 #include "models/unet/run.h"
 #include "veneer/error.h"
@@ -208,6 +209,9 @@ Tensor Unet::forward(variant::ModelView& view, compute::Context& context, const 
   if (view.base().modules().size() != structure_.architecture.table.modules().size()) {
     throw Error(ErrorCode::internal, "unet: the view is of another model", {{"model", view.base().source_name()}});
   }
+  const ProfileSpan span(context.profile, ProfileKind::network, "unet", [&] {
+    return ProfileWork{x.shape().to_string(), to_string(context.dtype), 0, 0};
+  });
   variant::PatchCall call;
   call.cond_or_uncond = extras.cond_or_uncond;
   call.sigmas = extras.sigmas;
@@ -215,7 +219,8 @@ Tensor Unet::forward(variant::ModelView& view, compute::Context& context, const 
   call.latent_width = x.dim(3);
   call.run = extras.run;
   const variant::TransformerOptions& options = extras.options != nullptr ? *extras.options : view.transformer_options();
-  UnetRun run{view, context, options, text, compute::to_compute(context, text), {}, std::move(call)};
+  UnetRun run{view, context, options, text, compute::to_compute(context, text), {}, extras.text_cache, std::move(call)};
+  if (extras.text_cache != nullptr) extras.text_cache->begin(extras.weights, context.dtype, text);
   return Forward(config_, structure_, std::move(run), extras)(x, timesteps);
 }
 

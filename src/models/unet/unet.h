@@ -8,12 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "compute/context.h"
 #include "models/unet/structure.h"
 #include "tensor/tensor.h"
 #include "variant/model_view.h"
 
 namespace veneer::models {
+
+class TextCache;
 
 // Signals of ControlNets, [N, C, h, w] f32. The LAST entry of each list belongs to the block that runs first; missing entries (a shorter list, an
 // undefined tensor) add nothing. `output` entries are added to the skip of that output block.
@@ -30,6 +33,10 @@ struct UnetCallExtras {
   variant::RunState* run = nullptr;
   // Instead of the view's transformer options; null for these.
   const variant::TransformerOptions* options = nullptr;
+  // Keeps what the text gives from one call to the next; null: nothing. `weights` tells what the view's modules compute, and is to differ wherever
+  // that does.
+  TextCache* text_cache = nullptr;
+  Fingerprint weights;
   // Vector conditioning [N, adm_channels] f32; required exactly when the model has a label embedding.
   Tensor y;
   // Called before each block; may throw (Error(cancelled)) to end the call.

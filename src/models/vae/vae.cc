@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/profile.h"
 #include "compute/ops.h"
 #include "veneer/error.h"
 
@@ -165,6 +166,9 @@ void Vae::check_latent(const Tensor& latent) const {
 Tensor Vae::encode_element(variant::ModelView& view, compute::Context& context, const Tensor& image, const VaeCallExtras& extras) const {
   check_image(image);
   check_view(view, structure_.architecture);
+  const ProfileSpan span(context.profile, ProfileKind::network, "vae encoder", [&] {
+    return ProfileWork{image.shape().to_string(), to_string(context.dtype), 0, 0};
+  });
   Tensor h = Half(view, context, extras, "encoder.").encode(structure_.encoder, compute::to_compute(context, centred(image)));
   if (structure_.quant) h = view.conv2d(context, *structure_.quant, h);
   return compute::to_f32(context, h);
@@ -173,6 +177,9 @@ Tensor Vae::encode_element(variant::ModelView& view, compute::Context& context, 
 Tensor Vae::decode_element(variant::ModelView& view, compute::Context& context, const Tensor& latent, const VaeCallExtras& extras) const {
   check_latent(latent);
   check_view(view, structure_.architecture);
+  const ProfileSpan span(context.profile, ProfileKind::network, "vae decoder", [&] {
+    return ProfileWork{latent.shape().to_string(), to_string(context.dtype), 0, 0};
+  });
   Tensor h = compute::to_nhwc(context, latent);
   if (structure_.post_quant) h = view.conv2d(context, *structure_.post_quant, h);
   return compute::to_f32(context, Half(view, context, extras, "decoder.").decode(structure_.decoder, std::move(h)));
