@@ -9,7 +9,10 @@
 #include "nodes/model_store.h"
 #include "nodes/model_tracking.h"
 #include "nodes/nodes.h"
+#include "nodes/output_counters.h"
+#include "nodes/saved_files.h"
 #include "nodes/services.h"
+#include "plugins/load_plugins.h"
 #include "registry/extra_model_paths.h"
 #include "registry/library.h"
 
@@ -46,9 +49,18 @@ nodes::ImageFolders image_folders(const EngineOptions& options) {
   return {options.input_folder, output, options.temp_folder.empty() ? output / "temp" : std::filesystem::path(options.temp_folder)};
 }
 
-graph::NodeRegistry make_registry(std::vector<graph::NodeDef> more) {
+// Plug-ins come last: what is there already is not theirs to replace.
+graph::NodeRegistry make_registry(std::vector<graph::NodeDef> more, const EngineOptions& options, std::vector<PluginInfo>& plugins) {
   graph::NodeRegistry registry(nodes::all_nodes());
   for (graph::NodeDef& def : more) registry.add(std::move(def));
+  plugins::LoadOptions how;
+  how.folders = options.plugin_folders;
+  how.probe = options.plugin_probe;
+  plugins::Loaded loaded = plugins::load_plugins(how, [&](const std::string& class_type) { return registry.find(class_type) != nullptr; });
+  for (graph::NodeDef& def : loaded.nodes) registry.add(std::move(def));
+  for (plugins::Report& report : loaded.reports) {
+    plugins.push_back({std::move(report.name), std::move(report.file), std::move(report.classes), std::move(report.refused)});
+  }
   return registry;
 }
 
@@ -62,12 +74,15 @@ struct Core::Impl {
         runtime(make_runtime(options)),
         model_folders(engine::model_folders(options)),
         models(std::make_shared<nodes::ModelStore>(model_folders, runtime, dtype)),
-        registry(make_registry(std::move(additions.nodes))) {
+        registry(make_registry(std::move(additions.nodes), options, plugins)) {
     environment.add(image_folders);
     environment.add(models);
     environment.add(std::make_shared<registry::Library>(model_folders, options.cache_folder));
-    environment.add(std::make_shared<graph::ValueTracking>(nodes::track_models(usage)));
-    environment.add(std::make_shared<nodes::ComputeSettings>(nodes::ComputeSettings{.dtype = dtype, .scratch = *scratch}));
+    environment.add(std::make_shared<graph::ValueTracking>(nodes::track_models(usage, models, switches)));
+    environment.add(std::make_shared<nodes::ComputeSettings>(
+        nodes::ComputeSettings{.dtype = dtype, .scratch = *scratch, .profile = options.profile ? std::make_shared<Profile>() : nullptr}));
+    environment.add(std::make_shared<nodes::OutputCounters>());
+    environment.add(std::make_shared<graph::RecordCheck>(nodes::check_saved_files(image_folders)));
     if (additions.previews) environment.add(std::make_shared<nodes::LatentPreviews>());
   }
 
@@ -79,6 +94,8 @@ struct Core::Impl {
   std::shared_ptr<const registry::ModelFolders> model_folders;
   std::shared_ptr<variant::ModelUsage> usage = std::make_shared<variant::ModelUsage>();
   std::shared_ptr<nodes::ModelStore> models;
+  std::shared_ptr<nodes::VariantSwitches> switches = std::make_shared<nodes::VariantSwitches>();
+  std::vector<PluginInfo> plugins;
   graph::NodeRegistry registry;
   graph::Environment environment;
 };
@@ -94,6 +111,8 @@ Core::~Core() = default;
 
 const graph::NodeRegistry& Core::registry() const { return impl_->registry; }
 
+const std::vector<PluginInfo>& Core::plugins() const { return impl_->plugins; }
+
 const graph::Environment& Core::environment() const { return impl_->environment; }
 
 std::unique_ptr<graph::Executor> Core::make_executor(const graph::ExecutorOptions& options) const {
@@ -108,8 +127,21 @@ const variant::Runtime& Core::runtime() const { return *impl_->runtime; }
 
 void Core::trim() const { impl_->runtime->residents->trim(residency::ResidentSet::kUnlimited); }
 
-void Core::release() const { impl_->runtime->residents->trim(0); }
+void Core::release() const {
+  impl_->runtime->residents->trim(0);
+  impl_->scratch->trim();
+}
 
 MemoryAccount Core::memory() const { return account_of(*impl_->runtime); }
+
+Core::Activity Core::activity() const {
+  const residency::ResidentSet& set = *impl_->runtime->residents;
+  return {.variant_switches = impl_->switches->count(),
+          .weights_built = set.num_builds(),
+          .built_bytes = set.built_bytes(),
+          .weights_evicted = set.num_evictions(),
+          .evicted_bytes = set.evicted_bytes(),
+          .mapped_bytes = impl_->models->mapped_bytes()};
+}
 
 }  // namespace veneer::engine

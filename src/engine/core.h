@@ -40,6 +40,8 @@ class Core {
   Core& operator=(const Core&) = delete;
 
   const graph::NodeRegistry& registry() const;
+  // Node plug-ins, loaded or refused. Throws nothing for faulty ones; a folder that is not there is an Error(not_found) of the constructor.
+  const std::vector<PluginInfo>& plugins() const;
   const graph::Environment& environment() const;
   // Executors share models and weights, and nothing else. The core has to outlive them.
   std::unique_ptr<graph::Executor> make_executor(const graph::ExecutorOptions& options = {}) const;
@@ -52,6 +54,14 @@ class Core {
   void trim() const;
   void release() const;
   MemoryAccount memory() const;
+  // Counts since the start, and what lies in files.
+  struct Activity {
+    uint64_t variant_switches = 0;                    // a prompt ran a base as another variant than the one before
+    uint64_t weights_built = 0, built_bytes = 0;      // made ready to run
+    uint64_t weights_evicted = 0, evicted_bytes = 0;  // dropped for others, or to give memory back
+    uint64_t mapped_bytes = 0;                        // now: weights of open models, as stored
+  };
+  Activity activity() const;
 
  private:
   struct Impl;

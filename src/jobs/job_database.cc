@@ -67,9 +67,10 @@ std::optional<JobRow> read_one(Statement& statement) {
 }
 
 // A prepared connection: statements cannot be made before the table.
-Sqlite open(const std::filesystem::path& file) {
+Sqlite open(const std::filesystem::path& file, bool wait_for_disk) {
   Sqlite connection(file);
   connection.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=2000;");
+  if (wait_for_disk) connection.run("PRAGMA synchronous=FULL");
   int64_t version = 0;
   {
     Statement asked(connection, "PRAGMA user_version");
@@ -97,8 +98,8 @@ std::string JobRow::history_text() const {
          "], \"outputs\": " + result.outputs + ", \"status\": " + result.status + ", \"meta\": " + result.meta + "}";
 }
 
-JobDatabase::JobDatabase(const std::filesystem::path& file)
-    : connection_(open(file)),
+JobDatabase::JobDatabase(const std::filesystem::path& file, bool wait_for_disk)
+    : connection_(open(file, wait_for_disk)),
       insert_(
           connection_,
           "INSERT INTO jobs(sequence, id, state, number, created_ms, attempts, owner, client_id, idempotency_key, dropped, prompt, extra, outputs) "

@@ -45,7 +45,8 @@ class JobDatabase {
  public:
   // Opens or makes the file, in WAL mode: what was committed survives the end of the process, and readers do not wait for the writer.
   // Throws Error(unsupported) for a file that a newer version made.
-  explicit JobDatabase(const std::filesystem::path& file);
+  // `wait_for_disk`: it survives the end of the machine as well, and each commit takes as long as the disk.
+  explicit JobDatabase(const std::filesystem::path& file, bool wait_for_disk = false);
 
   void begin() { connection_.run("BEGIN IMMEDIATE"); }
   void commit() { connection_.run("COMMIT"); }

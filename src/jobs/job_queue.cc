@@ -39,7 +39,9 @@ Job job_of(const JobRow& row) {
 
 }  // namespace
 
-JobQueue::JobQueue(const QueueOptions& options) : options_(options), journal_(options.database), reader_(options.database) { restore(); }
+JobQueue::JobQueue(const QueueOptions& options) : options_(options), journal_(options.database, options.wait_for_disk), reader_(options.database) {
+  restore();
+}
 
 JobQueue::~JobQueue() { stop(); }
 
@@ -167,7 +169,7 @@ JobPtr JobQueue::submit(Job job) {
 std::string JobQueue::fault() {
   if (!journal_.fault().empty()) {
     // Else a server that takes no jobs for its fault would never find that it is over.
-    journal_.post([](JobDatabase& db) { db.probe(); });
+    journal_.post_once([](JobDatabase& db) { db.probe(); });
     journal_.flush();
   }
   return journal_.fault();

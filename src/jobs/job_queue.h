@@ -29,6 +29,8 @@ struct QueueOptions {
   int64_t max_history = 10'000;           // finished jobs
   // What becomes of a job that ran when the program ended: true runs it again, false records it as failed.
   bool rerun_cut_short = true;
+  // Every commit waits for the disk: what was accepted survives a machine that stops, not only a program that does.
+  bool wait_for_disk = false;
 };
 
 using JobPtr = std::shared_ptr<const Job>;

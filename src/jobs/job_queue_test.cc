@@ -324,5 +324,44 @@ TEST_F(JobQueueTest, ABadChangeDoesNotTakeTheOthersOfItsCommitWithIt) {
   EXPECT_EQ(JobDatabase(options_.database).find("a")->id, "a");
 }
 
+TEST_F(JobQueueTest, AChangeThatTheDiskDoesNotTakeIsKeptAndTriedAgain) {
+  std::atomic<bool> full = true;
+  {
+    Journal journal(options_.database);
+    journal.post([&full](JobDatabase& db) {
+      if (full) throw Error(ErrorCode::invalid, "cannot be written", {{"storage", "database or disk is full"}});
+      Job one = job("a");
+      one.sequence = 1;
+      db.insert(one);
+    });
+    for (int i = 0; i < 20; ++i) {
+      journal.post([](JobDatabase& db) { db.probe(); });
+      journal.flush();
+    }
+    EXPECT_EQ(journal.kept(), 1U);
+    EXPECT_NE(journal.fault(), "");
+    EXPECT_FALSE(JobDatabase(options_.database).find("a"));
+    full = false;
+    // The last try is when the journal ends.
+  }
+  EXPECT_TRUE(JobDatabase(options_.database).find("a"));
+}
+
+TEST_F(JobQueueTest, AChangeThatNothingCanMakeIsGivenUp) {
+  std::atomic<int> tries = 0;
+  Journal journal(options_.database);
+  journal.post([&tries](JobDatabase&) {
+    ++tries;
+    throw Error(ErrorCode::invalid, "no such row");
+  });
+  for (int i = 0; i < 20; ++i) {
+    journal.post([](JobDatabase& db) { db.probe(); });
+    journal.flush();
+  }
+  EXPECT_EQ(journal.kept(), 0U);
+  EXPECT_EQ(journal.fault(), "");
+  EXPECT_GE(tries, 5);
+}
+
 }  // namespace
 }  // namespace veneer::jobs

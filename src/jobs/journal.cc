@@ -1,12 +1,28 @@
 #include "jobs/journal.h"
 
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <iterator>
 #include <utility>
 
 #include "veneer/error.h"
 
 namespace veneer::jobs {
+namespace {
 
-Journal::Journal(const std::filesystem::path& file) : database_(file), thread_([this] { run(); }) {}
+// Of a change that the disk is not to blame for.
+constexpr int kMostTries = 5;
+
+// What may be over later, without anything done about the change.
+bool is_storage_fault(const std::exception& fault) {
+  const auto* error = dynamic_cast<const Error*>(&fault);
+  return error != nullptr && !error->find("storage").empty();
+}
+
+}  // namespace
+
+Journal::Journal(const std::filesystem::path& file, bool wait_for_disk) : database_(file, wait_for_disk), thread_([this] { run(); }) {}
 
 Journal::~Journal() {
   {
@@ -17,18 +33,20 @@ Journal::~Journal() {
   thread_.join();
 }
 
-Journal::Ticket Journal::post(Change change) { return add(std::move(change), false); }
+Journal::Ticket Journal::post(Change change) { return add(std::move(change), Failing::is_kept); }
 
-Journal::Ticket Journal::post_awaited(Change change) { return add(std::move(change), true); }
+Journal::Ticket Journal::post_once(Change change) { return add(std::move(change), Failing::is_dropped); }
 
-Journal::Ticket Journal::add(Change change, bool awaited) {
+Journal::Ticket Journal::post_awaited(Change change) { return add(std::move(change), Failing::is_told); }
+
+Journal::Ticket Journal::add(Change change, Failing failing) {
   Ticket ticket = 0;
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
     first = changes_.empty();
     ticket = ++last_posted_;
-    changes_.push_back({std::move(change), ticket, awaited});
+    changes_.push_back({std::move(change), ticket, failing});
   }
   if (first) posted_.notify_one();
   return ticket;
@@ -51,22 +69,39 @@ std::string Journal::fault() const {
   return fault_;
 }
 
+size_t Journal::kept() const {
+  const std::lock_guard lock(mutex_);
+  return kept_.size();
+}
+
 void Journal::run() {
+  constexpr std::chrono::seconds kPause(1);
   std::unique_lock lock(mutex_);
   while (true) {
-    posted_.wait(lock, [this] { return ended_ || !changes_.empty(); });
-    if (changes_.empty()) return;
-    const std::vector<Posted> batch = std::exchange(changes_, {});
+    const auto wanted = [this] { return ended_ || !changes_.empty(); };
+    if (kept_.empty()) {
+      posted_.wait(lock, wanted);
+    } else {
+      posted_.wait_for(lock, kPause, wanted);
+    }
+    const bool last = ended_ && changes_.empty();
+    std::vector<Posted> batch = std::exchange(kept_, {});
+    batch.insert(batch.end(), std::make_move_iterator(changes_.begin()), std::make_move_iterator(changes_.end()));
+    changes_.clear();
+    const Ticket newest = batch.empty() ? last_written_ : std::max(last_written_, batch.back().ticket);
     lock.unlock();
-    std::string fault = write(batch);
+    std::vector<Posted> again;
+    std::string fault = batch.empty() ? "" : write(batch, again);
     lock.lock();
-    fault_ = std::move(fault);
-    last_written_ = batch.back().ticket;
+    if (!batch.empty()) fault_ = std::move(fault);
+    kept_ = std::move(again);
+    last_written_ = newest;
     written_.notify_all();
+    if (last) return;
   }
 }
 
-std::string Journal::write(const std::vector<Posted>& batch) {
+std::string Journal::write(std::vector<Posted>& batch, std::vector<Posted>& again) {
   try {
     database_.begin();
     for (const Posted& posted : batch) posted.change(database_);
@@ -81,14 +116,17 @@ std::string Journal::write(const std::vector<Posted>& batch) {
   } catch (const std::exception&) {
     // Nothing was begun.
   }
-  for (const Posted& posted : batch) {
+  for (Posted& posted : batch) {
     try {
       posted.change(database_);
     } catch (const std::exception& error) {
       fault = error.what();
-      if (!posted.awaited) continue;
-      const std::lock_guard lock(mutex_);
-      failed_.emplace(posted.ticket, fault);
+      if (posted.failing == Failing::is_told) {
+        const std::lock_guard lock(mutex_);
+        failed_.emplace(posted.ticket, fault);
+      } else if (posted.failing == Failing::is_kept && (is_storage_fault(error) || ++posted.tries < kMostTries)) {
+        again.push_back(std::move(posted));
+      }
     }
   }
   return fault;

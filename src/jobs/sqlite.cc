@@ -1,5 +1,8 @@
 #include "jobs/sqlite.h"
 
+#include <algorithm>
+#include <array>
+
 #include "veneer/error.h"
 
 namespace veneer::jobs {
@@ -17,7 +20,11 @@ void Sqlite::fail(const char* what) const {
   const int code = handle_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(handle_.get());
   const bool corrupt = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
   const char* reason = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_.get());
-  throw Error(corrupt ? ErrorCode::corrupt : ErrorCode::invalid, what, {{"file", file_}, {"reason", reason}});
+  Error error(corrupt ? ErrorCode::corrupt : ErrorCode::invalid, what, {{"file", file_}, {"reason", reason}});
+  // Faults of the file system, which may pass.
+  constexpr std::array kStorage = {SQLITE_FULL, SQLITE_IOERR, SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_READONLY, SQLITE_CANTOPEN};
+  if (std::find(kStorage.begin(), kStorage.end(), code & 0xFF) != kStorage.end()) error = error.with("storage", sqlite3_errstr(code));
+  throw error;
 }
 
 void Sqlite::run(const char* sql) {

@@ -22,9 +22,28 @@ void Worker::run() {
   while (true) {
     const JobQueue::Next next = parts_.queue.next(wake_seen);
     if (next.stop) return;
+    forget_now();
     if (release_wanted_.exchange(false)) release_now();
     if (next.job) run_job(next.job);
   }
+}
+
+void Worker::forget(std::function<bool(const graph::Value&)> which) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_forget_.push_back(std::move(which));
+  }
+  parts_.queue.wake();
+}
+
+void Worker::forget_now() {
+  std::vector<std::function<bool(const graph::Value&)>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(to_forget_);
+  }
+  for (const auto& which : all) parts_.executor->forget(which);
+  if (!all.empty() && parts_.on_forget) parts_.on_forget();
 }
 
 void Worker::release_now() {

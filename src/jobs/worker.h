@@ -4,7 +4,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "graph/executor.h"
 #include "jobs/job_queue.h"
@@ -31,6 +33,8 @@ class Worker {
     std::function<void()> after_job;
     // Called on the worker's thread when results are to be dropped (`release`).
     std::function<void()> on_release;
+    // Called on the worker's thread when results were forgotten (`forget`).
+    std::function<void()> on_forget;
     // What clients are told of an error's text; empty: all of it. Any thread.
     std::function<std::string(const std::string&)> public_text;
   };
@@ -43,14 +47,19 @@ class Worker {
 
   // Between two jobs, soon: forgets cached results if asked to, then calls on_release. Wakes the queue's workers.
   void release(bool clear_results);
+  // Between two jobs, soon: forgets cached results with an output for which `which` says so, then calls on_forget.
+  void forget(std::function<bool(const graph::Value&)> which);
 
  private:
   void run();
   void run_job(const JobPtr& job);
   void release_now();
+  void forget_now();
 
   Parts parts_;
   std::atomic<bool> release_wanted_ = false, clear_wanted_ = false;
+  std::mutex mutex_;
+  std::vector<std::function<bool(const graph::Value&)>> to_forget_;
   std::thread thread_;
 };
 

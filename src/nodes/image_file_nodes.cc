@@ -5,8 +5,10 @@
 #include "formats/sha256.h"
 #include "nodes/image_files.h"
 #include "nodes/input_files.h"
+#include "nodes/model_store.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
+#include "nodes/output_counters.h"
 #include "nodes/services.h"
 
 namespace veneer::nodes {
@@ -22,6 +24,11 @@ using graph::NodeResult;
 using graph::Value;
 
 const ImageFolders& folders_of(const Environment& environment) { return environment.get<ImageFolders>(); }
+
+// No picture of a model that was written to under it is kept.
+void require_intact_models(const Environment& environment) {
+  if (const auto* models = environment.find<ModelStore>()) models->require_intact();
+}
 
 // What the two loading nodes share: the choice of a file, its own check of the name, and the content's hash as what makes it run again.
 void add_file_input(NodeDef& node, bool images_only) {
@@ -79,11 +86,13 @@ NodeDef save_image() {
                                 .tip("The prefix for the file to save. This may include formatting information such as %date:yyyy-MM-dd% or "
                                      "%Empty Latent Image.width% to include values from nodes.")},
                            {}, [](NodeContext& context, const Inputs& in) {
+                             require_intact_models(context.environment());
                              const SaveRequest request{.folder = folders_of(context.environment()).output,
                                                        .type = "output",
                                                        .filename_prefix = in.text("filename_prefix"),
                                                        .prompt = context.prompt(),
-                                                       .extra_pnginfo = context.extra_pnginfo()};
+                                                       .extra_pnginfo = context.extra_pnginfo(),
+                                                       .counters = context.environment().find<OutputCounters>()};
                              return NodeResult::with_ui(save_images(request, in.get<Tensor>("images")));
                            });
   node.description = "Saves the input images to your ComfyUI output directory.";
@@ -103,11 +112,14 @@ struct PreviewPrefix {
 NodeDef preview_image() {
   NodeDef node =
       make_node({"PreviewImage", "Preview Image", "image"}, {InputDef::socket("images", "IMAGE")}, {}, [](NodeContext& context, const Inputs& in) {
+        require_intact_models(context.environment());
         const SaveRequest request{.folder = folders_of(context.environment()).temp,
                                   .type = "temp",
                                   .filename_prefix = context.state<PreviewPrefix>()->text,
                                   .prompt = context.prompt(),
-                                  .extra_pnginfo = context.extra_pnginfo()};
+                                  .extra_pnginfo = context.extra_pnginfo(),
+                                  .counters = context.environment().find<OutputCounters>(),
+                                  .durable = false};
         return NodeResult::with_ui(save_images(request, in.get<Tensor>("images")));
       });
   node.description = "Saves the input images to your ComfyUI output directory.";

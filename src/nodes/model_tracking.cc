@@ -1,5 +1,8 @@
 #include "nodes/model_tracking.h"
 
+#include <map>
+#include <utility>
+
 #include "nodes/values.h"
 
 namespace veneer::nodes {
@@ -7,7 +10,18 @@ namespace {
 
 class Tracker final : public graph::ValueTracker {
  public:
-  explicit Tracker(std::shared_ptr<variant::ModelUsage> usage) : tracker_(std::move(usage)) {}
+  Tracker(std::shared_ptr<variant::ModelUsage> usage, ModelStore& models, VariantSwitches& switches)
+      : switches_(switches), names_(models), tracker_(std::move(usage)) {}
+  ~Tracker() override {
+    try {
+      std::map<Fingerprint, const variant::ModelPatcher*> last;
+      for (const variant::ModelPatcher& patcher : tracker_.models()) last[patcher.model()->identity()] = &patcher;
+      for (const auto& [base, patcher] : last) switches_.ran(base, patcher->fingerprint());
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a count less
+    }
+  }
+  Tracker(const Tracker&) = delete;
+  Tracker& operator=(const Tracker&) = delete;
 
   void add(const graph::Value& value) noexcept override {
     try {
@@ -23,13 +37,27 @@ class Tracker final : public graph::ValueTracker {
   }
 
  private:
+  VariantSwitches& switches_;
+  ModelStore::PromptScope names_;
   variant::PromptModelTracker tracker_;
 };
 
 }  // namespace
 
-graph::ValueTracking track_models(std::shared_ptr<variant::ModelUsage> usage) {
-  return {[usage = std::move(usage)](const std::string&) { return std::make_unique<Tracker>(usage); }};
+void VariantSwitches::ran(const Fingerprint& base, const Fingerprint& variant) {
+  constexpr size_t kMostBases = 256;
+  const std::lock_guard lock(mutex_);
+  if (last_.size() >= kMostBases && !last_.contains(base)) last_.clear();
+  const auto [at, first] = last_.try_emplace(base, variant);
+  if (!first && at->second != variant) ++count_;
+  at->second = variant;
+}
+
+graph::ValueTracking track_models(std::shared_ptr<variant::ModelUsage> usage, std::shared_ptr<ModelStore> models,
+                                  std::shared_ptr<VariantSwitches> switches) {
+  return {[usage = std::move(usage), models = std::move(models), switches = std::move(switches)](const std::string&) {
+    return std::make_unique<Tracker>(usage, *models, *switches);
+  }};
 }
 
 }  // namespace veneer::nodes

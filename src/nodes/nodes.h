@@ -25,6 +25,8 @@ std::vector<graph::NodeDef> lora_save_nodes();
 std::vector<graph::NodeDef> hook_nodes();
 std::vector<graph::NodeDef> hook_keyframe_nodes();
 std::vector<graph::NodeDef> cond_pair_nodes();
+std::vector<graph::NodeDef> rebatch_nodes();
+std::vector<graph::NodeDef> show_nodes();
 
 // All of them, in the order of the lists above.
 std::vector<graph::NodeDef> all_nodes();

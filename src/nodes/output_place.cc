@@ -62,22 +62,30 @@ OutputPlace output_place(const fs::path& folder, const std::string& prefix) {
   return place;
 }
 
-// Upper and lower case are one where prefixes are compared, so that names stay distinct on every file system.
+std::string lower_case_name(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+void for_each_counter(const std::string& name, const std::function<void(const std::string& stem, int64_t number)>& each) {
+  constexpr size_t kMostDigits = 15;
+  const std::string text = lower_case_name(name);
+  for (size_t mark = text.find('_'); mark != std::string::npos; mark = text.find('_', mark + 1)) {
+    int64_t number = 0;
+    size_t at = mark + 1;
+    for (; at < text.size() && at <= mark + kMostDigits && text[at] >= '0' && text[at] <= '9'; ++at) number = number * 10 + (text[at] - '0');
+    if (at > mark + 1 && at < text.size() && text[at] == '_') each(text.substr(0, mark), number);
+  }
+}
+
 int64_t next_counter(const fs::path& directory, const std::string& stem) {
-  const auto lower = [](std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-  };
   int64_t highest = 0;
   std::error_code failure;
-  const std::string want = lower(stem) + "_";
+  const std::string want = lower_case_name(stem);
   for (const auto& entry : fs::directory_iterator(directory, failure)) {
-    const std::string name = lower(entry.path().filename().string());
-    if (!name.starts_with(want)) continue;
-    int64_t number = 0;
-    size_t at = want.size();
-    for (; at < name.size() && at < want.size() + 15 && name[at] >= '0' && name[at] <= '9'; ++at) number = number * 10 + (name[at] - '0');
-    if (at > want.size() && at < name.size() && name[at] == '_') highest = std::max(highest, number);
+    for_each_counter(entry.path().filename().string(), [&](const std::string& found, int64_t number) {
+      if (found == want) highest = std::max(highest, number);
+    });
   }
   return highest + 1;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,13 @@ std::string expand_prefix(std::string prefix, int64_t width, int64_t height);
 // leaves the folder, links included, and when the file system refuses.
 OutputPlace output_place(const std::filesystem::path& folder, const std::string& prefix);
 
-// One above the highest number of a file "<stem>_<number>_..." in the directory; 1 when there is none.
+// Upper and lower case are one where prefixes are compared, so that names stay distinct on every file system.
+std::string lower_case_name(std::string text);
+
+// For every way to read a file's name as "<stem>_<number>_...": the stem in lower case, and the number.
+void for_each_counter(const std::string& name, const std::function<void(const std::string& stem, int64_t number)>& each);
+
+// One above the highest number of a file "<stem>_<number>_..." in the directory; 1 when there is none. Reads the directory.
 int64_t next_counter(const std::filesystem::path& directory, const std::string& stem);
 
 // "<stem>_00001_<extension>"

@@ -41,6 +41,8 @@ struct Lease::State {
   uint64_t uses = 0;
   size_t builds = 0;
   size_t built_bytes = 0;
+  size_t evictions = 0;
+  size_t evicted_bytes = 0;
 
   void set_bytes(Entry& entry, size_t bytes) {
     total_bytes += bytes - entry.bytes;
@@ -72,7 +74,11 @@ struct Lease::State {
   }
 
   void evict_to(size_t target_bytes, Entries& dropped) {
-    while (total_bytes > target_bytes && !idle.empty()) drop(idle, idle.begin(), dropped);
+    while (total_bytes > target_bytes && !idle.empty()) {
+      ++evictions;
+      evicted_bytes += idle.front().bytes;
+      drop(idle, idle.begin(), dropped);
+    }
   }
 
   void drop_orphans(Entries& dropped) {
@@ -293,6 +299,16 @@ size_t ResidentSet::num_builds() const {
 size_t ResidentSet::built_bytes() const {
   const std::lock_guard lock(state_->mutex);
   return state_->built_bytes;
+}
+
+size_t ResidentSet::num_evictions() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->evictions;
+}
+
+size_t ResidentSet::evicted_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->evicted_bytes;
 }
 
 }  // namespace veneer::residency

@@ -116,6 +116,9 @@ class ResidentSet {
   // Objects built since the start, and their bytes: what switching between variants cost.
   size_t num_builds() const;
   size_t built_bytes() const;
+  // Objects dropped to make room, or by `trim`, and their bytes.
+  size_t num_evictions() const;
+  size_t evicted_bytes() const;
 
  private:
   // A lease on an entry that is there. The lock is held.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "server/openapi_texts.h"
 #include "veneer/version.h"
 
 namespace veneer::server {
@@ -49,9 +50,8 @@ Json parameters_of(const std::string& path) {
 Json body_of(const std::string& path) {
   const bool form = path.starts_with("/upload/") || path == "/v1/images/edits";
   const bool raw = path.starts_with("/userdata/");
-  Json schema = {{"type", raw ? "string" : "object"}};
+  Json schema = raw ? Json{{"type", "string"}} : body_schema_of(path);
   if (form) schema["properties"] = {{"image", {{"type", "string"}, {"format", "binary"}}}};
-  if (path == "/prompt" || path == "/prompt/validate") schema["properties"] = {{"prompt", {{"type", "object"}}}, {"client_id", {{"type", "string"}}}};
   const char* type = form ? "multipart/form-data" : raw ? "application/octet-stream" : "application/json";
   return {{"content", {{type, {{"schema", std::move(schema)}}}}}};
 }
@@ -69,6 +69,8 @@ Json openapi(const Router& router) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     Json operation = {{"parameters", parameters_of(path)},
                       {"responses", {{"2XX", {{"description", "done"}}}, {"3XX", {{"description", "as before"}}}, {"4XX", error}}}};
+    const std::string_view summary = summary_of(method, path);
+    if (!summary.empty()) operation["summary"] = summary;
     if (method == "POST" || method == "PATCH") operation["requestBody"] = body_of(path);
     paths[path][name] = std::move(operation);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "server/http/message.h"
@@ -17,7 +18,7 @@ struct Size {
 using Head = std::array<unsigned char, 32>;
 
 // JPEG's segments up to the one that states the size (ITU T.81, B.2.2).
-Size jpeg_size(std::ifstream& in) {
+Size jpeg_size(std::istream& in) {
   constexpr int kMaxSegments = 4096;
   std::streamoff at = 2;
   for (int i = 0; i < kMaxSegments; ++i) {
@@ -51,8 +52,7 @@ Size webp_size(const Head& h) {
   }
 }
 
-Size size_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
+Size size_of(std::istream& in) {
   Head h{};
   in.read(reinterpret_cast<char*>(h.data()), h.size());
   in.clear();
@@ -64,21 +64,42 @@ Size size_of(const std::filesystem::path& file) {
   return {};
 }
 
+Size size_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return size_of(in);
+}
+
+Size size_of(std::string_view picture) {
+  constexpr size_t kMostBefore = size_t{1} << 20;  // a picture's size stands near its begin
+  std::istringstream in{std::string(picture.substr(0, kMostBefore))};
+  return size_of(in);
+}
+
 }  // namespace
 
-PictureGate::Pass::Pass(PictureGate& gate, uint64_t width, uint64_t height) : gate_(gate) { enter(width, height); }
+PictureGate::Pass::Pass(PictureGate& gate, uint64_t width, uint64_t height) : gate_(gate) { enter(bytes_of(width, height)); }
 
 PictureGate::Pass::Pass(PictureGate& gate, const std::filesystem::path& file) : gate_(gate) {
   const Size size = size_of(file);
-  enter(size.width, size.height);
+  enter(bytes_of(size.width, size.height));
 }
 
-void PictureGate::Pass::enter(uint64_t width, uint64_t height) {
-  const Limits& limits = gate_.limits_;
-  if (width > 0 && height > limits.max_pixels / width) {
-    throw HttpError(400, "too_large", "The picture has too many pixels to be converted", "at most " + std::to_string(limits.max_pixels));
+PictureGate::Pass::Pass(PictureGate& gate, const std::filesystem::path& file, std::string_view picture) : gate_(gate) {
+  const Size first = size_of(file);
+  const Size second = size_of(picture);
+  enter(bytes_of(first.width, first.height) + bytes_of(second.width, second.height));
+}
+
+uint64_t PictureGate::Pass::bytes_of(uint64_t width, uint64_t height) const {
+  const uint64_t most = gate_.limits_.max_pixels;
+  if (width > 0 && height > most / width) {
+    throw HttpError(400, "too_large", "The picture has too many pixels to be converted", "at most " + std::to_string(most));
   }
-  const uint64_t bytes = width * height * 4;
+  return width * height * 4;
+}
+
+void PictureGate::Pass::enter(uint64_t bytes) {
+  const Limits& limits = gate_.limits_;
   std::unique_lock lock(gate_.mutex_);
   // A picture that is alone always goes.
   const bool full = gate_.bytes_ > 0 && gate_.bytes_ + bytes > limits.max_bytes;

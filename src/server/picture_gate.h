@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
+#include <string_view>
 
 namespace veneer::server {
 
@@ -28,12 +29,16 @@ class PictureGate {
     Pass(PictureGate& gate, uint64_t width, uint64_t height);
     // The size as the file's header states it; a file that is no picture passes, and fails where it is decoded.
     Pass(PictureGate& gate, const std::filesystem::path& file);
+    // A file (or none: an empty path) and a picture in memory that are worked on together.
+    Pass(PictureGate& gate, const std::filesystem::path& file, std::string_view picture);
     ~Pass();
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
-    void enter(uint64_t width, uint64_t height);
+    // The bytes of it, decoded.
+    uint64_t bytes_of(uint64_t width, uint64_t height) const;
+    void enter(uint64_t bytes);
     PictureGate& gate_;
     uint64_t bytes_ = 0;
   };

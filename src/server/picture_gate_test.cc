@@ -68,5 +68,15 @@ TEST(PictureGate, SizesAreReadFromHeaders) {
   std::filesystem::remove(file);
 }
 
+TEST(PictureGate, LooksAtPicturesInMemoryToo) {
+  PictureGate gate({.max_pixels = 100, .max_bytes = 1000, .at_once = 1, .may_wait = 0});
+  std::string head = "\x89PNG\r\n\x1a\n";
+  head += std::string("\0\0\0\rIHDR\0\0\0\x0b\0\0\0\x0a\x08\x02\0\0\0", 21);  // 11 x 10
+  EXPECT_THROW(PictureGate::Pass(gate, {}, head), HttpError);
+  head[19] = '\x05';
+  EXPECT_NO_THROW(PictureGate::Pass(gate, {}, head));
+  EXPECT_NO_THROW(PictureGate::Pass(gate, {}, "no picture"));
+}
+
 }  // namespace
 }  // namespace veneer::server

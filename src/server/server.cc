@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "server/events/messages.h"
 #include "server/features.h"
 #include "server/http/listener.h"
+#include "server/model_watch.h"
 #include "server/openapi.h"
 #include "server/public_text.h"
 #include "server/run_watch.h"
@@ -80,6 +82,7 @@ void add_all_routes(Router& router, Services& services) {
   add_settings_routes(router, services);
   add_userdata_routes(router, services);
   add_internal_routes(router, services);
+  add_hot_swap_routes(router, services);
   add_operation_routes(router, services);
   add_static_routes(router, services);
 }
@@ -90,6 +93,7 @@ struct Server::Impl {
   Impl(const ServerOptions& given, const engine::Core& used, LogBook::Sink sink)
       : options(given),
         core(used),
+        swap(core),
         log(std::move(sink)),
         models(core),
         public_text(public_folders(options, core, models)),
@@ -99,7 +103,21 @@ struct Server::Impl {
         tls(make_tls(options)),
         book(options.data_folder / "variants.json"),
         watch({hub, metrics, log, waiters, web_ui, options.preview_side, options.plain_previews}),
-        services{options, core, models, queue, hub, metrics, log, users, waiters, pictures, draining, [this](bool clear) { release(clear); }},
+        services{options,
+                 core,
+                 models,
+                 queue,
+                 hub,
+                 metrics,
+                 log,
+                 users,
+                 waiters,
+                 pictures,
+                 swap,
+                 loads,
+                 draining,
+                 [this](bool clear) { release(clear); },
+                 [this] { let_go(); }},
         shared{.admit = [this](Request& request) { return access.check(request); },
                .handle = [this](Request& request) { return router.handle(request); },
                .finish = [this](const Request& request, Response& response) { finish(request, response); },
@@ -118,11 +136,14 @@ struct Server::Impl {
     add_openai_routes(router, services, book);
     add_a1111_routes(router, services, web_ui);
     router.get("/openapi.json", [this](const Request&) { return json_response(openapi(router)); });
-    queue.on_change([this](size_t remaining) { hub.broadcast(status_message(remaining)); });
+    queue.on_change([this](size_t remaining) {
+      if (hub.size() > 0) hub.broadcast(status_message(remaining));
+    });
     log.on_entry([this](const LogBook::Entry& entry) { tell_log(entry); });
     listener = std::make_shared<Listener>(io, options.listen, options.port, options.max_connections, shared);
     listener->start();
     start_workers();
+    model_watch = std::make_unique<ModelWatch>([this] { let_go(); });
     io_thread = std::thread([this] { io.run(); });
     log.info("listening",
              Json{{"address", options.listen}, {"port", listener->port()}, {"tls", tls != nullptr}, {"jobs_restored", queue.remaining()}});
@@ -131,8 +152,15 @@ struct Server::Impl {
   ~Impl() {
     draining = true;
     waiters.stop();
+    model_watch.reset();
     queue.stop(true);
-    workers.clear();
+    std::vector<std::unique_ptr<jobs::Worker>> ended;
+    {
+      // Handlers that still run may ask for them.
+      const std::lock_guard lock(workers_mutex);
+      ended.swap(workers);
+    }
+    ended.clear();
     io.stop();
     io_thread.join();
     // Handlers that still run post their answers to a context that nobody runs; they go with it.
@@ -149,12 +177,27 @@ struct Server::Impl {
                                                              .executor = core.make_executor(executor),
                                                              .after_job = [this] { core.trim(); },
                                                              .on_release = [this] { release_memory(); },
+                                                             .on_forget = [this] { return_memory(); },
                                                              .public_text = [this](const std::string& text) { return public_text(text); }}));
     }
   }
 
   void release(bool clear_results) {
+    const std::lock_guard lock(workers_mutex);
     for (const auto& worker : workers) worker->release(clear_results);
+  }
+
+  // Models whose file came to be another: cached results keep them in memory.
+  void let_go() {
+    const auto stale = swap.stale_values();
+    if (!stale) return;
+    const std::lock_guard lock(workers_mutex);
+    for (const auto& worker : workers) worker->forget(stale);
+  }
+
+  void return_memory() const {
+    core.trim();
+    engine::return_freed_memory();
   }
 
   void release_memory() const {
@@ -197,6 +240,8 @@ struct Server::Impl {
   Metrics metrics;
   Waiters waiters;
   PictureGate pictures;
+  engine::HotSwap swap;
+  LoadGate loads;
   LogBook log;
   engine::ModelListing models;
   PublicText public_text;
@@ -211,7 +256,9 @@ struct Server::Impl {
   Services services;
   asio::thread_pool handlers{kHandlerThreads};
   SessionShared shared;
+  std::mutex workers_mutex;
   std::vector<std::unique_ptr<jobs::Worker>> workers;
+  std::unique_ptr<ModelWatch> model_watch;
   // The last to come and the first to go: connections use everything above.
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(io);

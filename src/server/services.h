@@ -5,8 +5,10 @@
 #include <functional>
 
 #include "engine/core.h"
+#include "engine/hot_swap.h"
 #include "engine/model_listing.h"
 #include "jobs/job_queue.h"
+#include "server/load_gate.h"
 #include "server/log_book.h"
 #include "server/metrics.h"
 #include "server/options.h"
@@ -29,9 +31,13 @@ struct Services {
   UserStore& users;
   Waiters& waiters;
   PictureGate& pictures;
+  engine::HotSwap& swap;
+  LoadGate& loads;
   const std::atomic<bool>& draining;  // no new jobs
   // Gives memory back between two jobs, soon: ready-to-run weights, and cached results if asked for.
   std::function<void(bool clear_results)> release;
+  // Lets go, between two jobs, of models whose file is another by now.
+  std::function<void()> let_go;
 };
 
 }  // namespace veneer::server

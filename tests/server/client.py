@@ -55,6 +55,7 @@ class Socket:
     def next(self, timeout=30):
         """The next message; raises TimeoutError."""
         self.socket.settimeout(timeout)
+        parts, kind = b"", 0
         while True:
             first, second = self._read(2)
             length = second & 127
@@ -64,10 +65,12 @@ class Socket:
                 length = struct.unpack(">Q", self._read(8))[0]
             data = self._read(length)
             opcode = first & 15
-            if opcode == 1:
-                return json.loads(data)
-            if opcode == 2:
-                return data
+            if opcode in (0, 1, 2):
+                # A long message may come in several frames.
+                parts, kind = parts + data, opcode or kind
+                if not first & 128:
+                    continue
+                return json.loads(parts) if kind == 1 else parts
             if opcode == 8:
                 raise ConnectionError("the server closed the web socket")
             if opcode == 9:

@@ -153,6 +153,15 @@ class Compat(unittest.TestCase):
         self.post("/sdapi/v1/img2img", self.a1111(init_images=["!!!"]), 400)
         self.post("/sdapi/v1/png-info", {"image": "AAAA"}, 400)
 
+    def test_seeds_of_64_bits_come_and_go_as_text_too(self):
+        for seed in (2**53 + 1, 2**64 - 1):
+            as_number, as_text = (self.server.post("/sdapi/v1/txt2img", self.a1111(seed=given)) for given in (seed, str(seed)))
+            self.assertEqual(as_text.status, 200, as_text.body)
+            self.assertEqual(as_number.json["images"], as_text.json["images"])
+            info = json.loads(as_text.json["info"])
+            self.assertEqual((info["seed"], info["seed_texts"]), (seed, [str(seed)]))
+            self.assertIn(f"Seed: {seed},", info["infotexts"][0])
+
     def test_a_batch_is_the_pictures_of_its_seeds_with_noise_in_every_step(self):
         pixels = lambda made: [base64.b64decode(i)[base64.b64decode(i).index(b"IDAT"):] for i in made["images"]]
         for sampler in ("Euler a", "DPM++ SDE"):

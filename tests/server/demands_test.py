@@ -3,70 +3,16 @@
 import json
 import os
 import shutil
-import struct
 import sys
 import tempfile
 import unittest
-import zlib
 
 from client import Server
+from demo_models import checkpoint_of, demo, other_checkpoint, pixel_data, put, resident_kib, workflow
 
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
-DEMO = os.path.join(SOURCE, "models", "demo")
-CHECKPOINT = os.path.join(DEMO, "checkpoints", "shapes-sd-tiny.safetensors")
-
-
-def workflow(name, loras=(), seed=5, steps=2):
-    """A picture of 64x64 by a checkpoint under LoRAs [(name, strength)]."""
-    nodes = {"1": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": name}}}
-    model, clip = ["1", 0], ["1", 1]
-    for i, (lora, strength) in enumerate(loras):
-        key = f"l{i}"
-        nodes[key] = {"class_type": "LoraLoader", "inputs": {"model": model, "clip": clip, "lora_name": lora, "strength_model": strength,
-                                                             "strength_clip": strength}}
-        model, clip = [key, 0], [key, 1]
-    nodes.update({
-        "2": {"class_type": "CLIPTextEncode", "inputs": {"clip": clip, "text": "a red circle"}},
-        "3": {"class_type": "CLIPTextEncode", "inputs": {"clip": clip, "text": ""}},
-        "4": {"class_type": "EmptyLatentImage", "inputs": {"width": 64, "height": 64, "batch_size": 1}},
-        "5": {"class_type": "KSampler", "inputs": {"model": model, "seed": seed, "steps": steps, "cfg": 5.0, "sampler_name": "euler", "scheduler": "normal",
-                                                   "positive": ["2", 0], "negative": ["3", 0], "latent_image": ["4", 0], "denoise": 1.0}},
-        "6": {"class_type": "VAEDecode", "inputs": {"samples": ["5", 0], "vae": ["1", 2]}},
-        "7": {"class_type": "SaveImage", "inputs": {"images": ["6", 0], "filename_prefix": "d"}}})
-    return nodes
-
-
-def pixel_data(picture):
-    """The rows of a PNG as they are stored, filters included."""
-    at, data = 8, b""
-    while at < len(picture):
-        size, kind = struct.unpack(">I4s", picture[at:at + 8])
-        if kind == b"IDAT":
-            data += picture[at + 8:at + 8 + size]
-        at += 12 + size
-    return zlib.decompress(data)
-
-
-def other_checkpoint(source, target, value):
-    """The same file with another bias of the network's last layer, in place of an earlier one at once."""
-    with open(source, "rb") as file:
-        data = bytearray(file.read())
-    size = struct.unpack("<Q", data[:8])[0]
-    entry = json.loads(data[8:8 + size])["model.diffusion_model.out.2.bias"]
-    begin, end = (8 + size + offset for offset in entry["data_offsets"])
-    data[begin:end] = struct.pack("<e", value) * ((end - begin) // 2)
-    put(target, bytes(data))
-
-
-def put(target, data):
-    with open(target + ".part", "wb") as file:
-        file.write(data)
-    os.replace(target + ".part", target)
-
-
-def resident_kib(pid):
-    with open(f"/proc/{pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+DEMO = demo(SOURCE)
+CHECKPOINT = checkpoint_of(SOURCE)
 
 
 class Demands(unittest.TestCase):
@@ -75,13 +21,18 @@ class Demands(unittest.TestCase):
         self.assertEqual(answer.status, 200, answer.body[:500])
         return server.wait(answer.json["prompt_id"], 120)
 
-    def picture(self, server, prompt):
-        entry = self.run_prompt(server, prompt)
+    def file(self, server, entry):
         self.assertEqual(entry["status"]["status_str"], "success", json.dumps(entry["status"])[:800])
         image = entry["outputs"]["7"]["images"][0]
-        pixels = pixel_data(server.get(f"/view?filename={image['filename']}&type={image['type']}&subfolder={image['subfolder']}").body)
+        return server.get(f"/view?filename={image['filename']}&type={image['type']}&subfolder={image['subfolder']}").body
+
+    def pixels(self, server, entry):
+        pixels = pixel_data(self.file(server, entry))
         self.assertGreater(len(set(pixels)), 8, "a picture of one colour")
         return pixels
+
+    def picture(self, server, prompt):
+        return self.pixels(server, self.run_prompt(server, prompt))
 
     def fresh_picture(self, models, prompt):
         with Server(PROGRAM, "models=" + models) as server:
@@ -147,6 +98,45 @@ class Demands(unittest.TestCase):
                     break
                 server.get("/system_stats")
             self.assertLessEqual(resident_kib(server.process.pid), idle + 50 * 1024)
+
+    @unittest.skipUnless(os.environ.get("VENEER_SOAK_SECONDS"), "takes long: runs where VENEER_SOAK_SECONDS is set")
+    def test_twelve_models_in_turn_take_no_more_memory_in_the_tenth_round_than_in_the_second(self):
+        models = self.folder("checkpoints")
+        names = [f"m{i}.safetensors" for i in range(12)]
+        for i, name in enumerate(names):
+            other_checkpoint(CHECKPOINT, os.path.join(models, "checkpoints", name), i / 64)
+        with Server(PROGRAM, "models=" + models) as server:
+            after = []
+            for round_number in range(10):
+                for name in names:
+                    self.run_prompt(server, workflow(name, seed=round_number, steps=1, side=16))
+                after.append(resident_kib(server.process.pid))
+            self.assertLessEqual(after[9], after[1] * 1.05, after)
+
+    def test_cancelling_a_job_that_waits_changes_nothing_of_the_one_that_runs(self):
+        name = os.path.basename(CHECKPOINT)
+        with Server(PROGRAM, "models=" + DEMO) as server:
+            expected = self.picture(server, workflow(name, seed=3, steps=12))
+            self.picture(server, workflow(name, seed=4))
+            running = server.post("/prompt", {"prompt": workflow(name, seed=3, steps=12)}).json["prompt_id"]
+            waiting = server.post("/prompt", {"prompt": workflow(name, seed=5)}).json["prompt_id"]
+            self.assertIn(server.post(f"/jobs/{waiting}/cancel").status, (200, 409))
+            self.assertEqual(self.pixels(server, server.wait(running, 120)), expected)
+
+    def test_seeds_of_64_bits_survive_json_pictures_and_another_run(self):
+        name = os.path.basename(CHECKPOINT)
+        with Server(PROGRAM, "models=" + DEMO) as server:
+            seen = []
+            for seed in (2**53, 2**53 + 1, 2**64 - 1):
+                entry = self.run_prompt(server, workflow(name, seed=seed, steps=1))
+                self.assertEqual(entry["prompt"][2]["5"]["inputs"]["seed"], seed)
+                picture = self.file(server, entry)
+                self.assertIn(f'"seed": {seed}'.encode(), picture)
+                seen.append(pixel_data(picture))
+                server.post("/free", {"free_memory": True})
+                as_text = workflow(name, seed=str(seed), steps=1)
+                self.assertEqual(self.picture(server, as_text), seen[-1], "the same seed as text")
+            self.assertEqual(len(set(seen)), 3)
 
     def test_names_of_other_systems_lead_to_the_same_file(self):
         models = self.folder("checkpoints/sub")

@@ -1,6 +1,7 @@
 """Queue, history, cancelling and what survives a restart."""
 
 import concurrent.futures
+import os
 import sys
 import time
 import unittest
@@ -97,15 +98,28 @@ class Jobs(unittest.TestCase):
         self.assertEqual({job["id"] for job in jobs["jobs"]}, {held, "w1"})
         self.assertEqual(jobs["pagination"], {"offset": 0, "limit": 200, "total": 2, "has_more": False})
 
-    def test_an_interrupt_of_one_job_in_its_last_steps_loses_none(self):
-        for round_number in range(30):
-            first = post(self.server, slow_prompt(3, 0.005, 1000 + round_number))
+    def test_an_interrupt_of_one_job_in_its_last_step_loses_none(self):
+        web = self.server.socket("last")
+        ids = []
+        for round_number in range(200):
+            first = post(self.server, slow_prompt(2, 0.001, 1000 + round_number), client_id="last")
             second = post(self.server, simple_prompt(round_number + 1))
-            time.sleep(0.012)
+            while True:
+                message = web.next()
+                if isinstance(message, dict) and message["type"] == "progress" and message["data"]["prompt_id"] == first and message["data"]["value"] >= 1:
+                    break
             self.server.post("/interrupt", {"prompt_id": first})
-            self.assertEqual(self.server.wait(second)["status"]["status_str"], "success")
-            self.assertIn(self.server.wait(first)["status"]["status_str"], ("success", "error"))
-        self.assertEqual(len(self.server.get("/history").json), 60)
+            ids.append((first, second))
+        self.server.wait(ids[-1][1])
+        until(lambda: self.server.get("/prompt").json["exec_info"]["queue_remaining"] == 0)
+        history = self.server.get("/history").json
+        self.assertEqual(len(history), 400)
+        for first, second in ids:
+            self.assertEqual(history[second]["status"]["status_str"], "success")
+            ends = [kind for kind, _ in history[first]["status"]["messages"] if kind in ("execution_success", "execution_interrupted", "execution_error")]
+            self.assertEqual(len(ends), 1, ends)
+            self.assertEqual(history[first]["status"]["status_str"] == "success", ends == ["execution_success"])
+        web.close()
 
     def test_an_interrupt_while_idle_does_not_hit_the_next_job(self):
         self.server.post("/interrupt")
@@ -224,6 +238,16 @@ class Jobs(unittest.TestCase):
     def test_the_second_run_of_a_graph_lists_the_same_files(self):
         first, second = (self.server.wait(post(self.server, simple_prompt(10)))["outputs"] for _ in range(2))
         self.assertEqual(first, second)
+
+    def test_a_picture_that_was_deleted_is_saved_again(self):
+        first = self.server.wait(post(self.server, simple_prompt(11)))["outputs"]["2"]["images"][0]
+        path = f"/view?filename={first['filename']}&type=output"
+        before = self.server.get(path).body
+        os.remove(os.path.join(self.server.base, "output", first["filename"]))
+        entry = self.server.wait(post(self.server, simple_prompt(11)))
+        self.assertEqual(entry["status"]["messages"][1][1]["nodes"], ["1"])
+        again = entry["outputs"]["2"]["images"][0]
+        self.assertEqual(self.server.get(f"/view?filename={again['filename']}&type=output").body, before)
 
     def test_many_clients_are_all_answered(self):
         def client(number):

@@ -26,6 +26,8 @@ DEVIATIONS = {
     ("upload_raw_names", "name_absolute"): 400,
     ("interrupt", "non_utf8"): 200,
 }
+# Checks of the testing pack, which refuses the same in words of its own.
+OWN_WORDS = ("custom_validation_false", "custom_validation_kwargs")
 # Members that hold lists without a stable order in the reference.
 UNORDERED = ("errors", "dependent_outputs")
 
@@ -121,7 +123,7 @@ class Replay(unittest.TestCase):
                 # The counter had another start when these were recorded.
                 skip_number = group != "prompt_valid" and isinstance(want["json"], dict)
                 wanted = {k: v for k, v in want["json"].items() if k != "number"} if skip_number else want["json"]
-                problems += [f"{group}/{name}{d}" for d in differences(wanted, got.json)]
+                problems += [f"{group}/{name}{d}" for d in differences(wanted, got.json) if name not in OWN_WORDS or "/details: " not in d]
         self.assertGreater(count, 0, group)
         print(f"{group}: {count} requests replayed", file=sys.stderr)
         self.assertEqual(problems, [], "\n" + "\n".join(problems))

@@ -120,6 +120,29 @@ class Serve(unittest.TestCase):
         self.assertEqual(self.get(port, "/__init__.py")[0], 404)
         self.assertEqual(json.loads(self.get(port, "/system_stats")[1])["system"]["required_frontend_version"], "9.9.9")
 
+    def test_an_old_editor_is_shown_the_loaders_that_it_takes_for_granted(self):
+        for version, missing in (("1.27.10", False), ("1.58.1", True)):
+            name = f"comfyui_frontend_package-{version}"
+            wheel = self.wheel({"comfyui_frontend_package/static/index.html": "x", name + ".dist-info/METADATA": ""}, name + "-py3-none-any.whl")
+            self.assertEqual(self.run_program("frontend", "install", wheel, "--data", self.path("data")).returncode, 0)
+            process, port, _ = self.start("--port", "0")
+            classes = json.loads(self.get(port, "/object_info")[1])
+            self.assertEqual("GLIGENLoader" not in classes, missing, version)
+            self.assertTrue(missing or classes["GLIGENLoader"]["deprecated"])
+            self.end(process)
+
+    def test_the_page_of_the_api_needs_nothing_from_elsewhere(self):
+        _, port, _ = self.start("--port", "0")
+        for path in ("/docs", "/docs/docs.js", "/docs/page.css"):
+            status, body = self.get(port, path)
+            self.assertEqual(status, 200, path)
+            self.assertNotRegex(body.decode(), r"https?://", path)
+        self.assertEqual(self.get(port, "/templates/index.json"), (200, b"[]"))
+        self.assertEqual(json.loads(self.get(port, "/api/workflow_templates")[1]), {})
+        self.assertEqual(self.get(port, "/templates/none.json")[0], 404)
+        described = json.loads(self.get(port, "/openapi.json")[1])["paths"]
+        self.assertIn("model_name", described["/model/load"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"])
+
     def test_a_bad_wheel_leaves_the_installed_editor_alone(self):
         good = self.wheel({"comfyui_frontend_package/static/index.html": "good"})
         self.assertEqual(self.run_program("frontend", "install", good, "--data", self.path("data")).returncode, 0)

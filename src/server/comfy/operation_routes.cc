@@ -12,22 +12,40 @@ Response ready(const Services& services) {
   return json_response(Json{{"status", "ready"}});
 }
 
-void gauge(std::string& out, const std::string& name, const char* help, uint64_t value) {
-  out += "# HELP " + name + " " + help + "\n# TYPE " + name + " gauge\n" + name + " " + std::to_string(value) + "\n";
+void number(std::string& out, const std::string& name, const char* type, const char* help, uint64_t value) {
+  out += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n" + name + " " + std::to_string(value) + "\n";
+}
+void gauge(std::string& out, const std::string& name, const char* help, uint64_t value) { number(out, name, "gauge", help, value); }
+void counter(std::string& out, const std::string& name, const char* help, uint64_t value) { number(out, name, "counter", help, value); }
+
+// Where weights are: ready to run, locked in memory as they lie in files, mapped.
+void tiers(std::string& out, const MemoryAccount& account, uint64_t mapped_bytes) {
+  const std::string name = "veneer_weight_bytes";
+  out += "# HELP " + name + " Weights by where they are; those that are ready are in their files too.\n# TYPE " + name + " gauge\n";
+  const auto tier = [&](const char* which, uint64_t bytes) { out += name + "{tier=\"" + which + "\"} " + std::to_string(bytes) + "\n"; };
+  tier("resident", account.resident_bytes);
+  tier("pinned", account.pinned_bytes);
+  tier("mapped", mapped_bytes);
 }
 
 Response metrics(const Services& services) {
   std::string out = services.metrics.text();
   const MemoryAccount account = services.core.memory();
-  const size_t waiting = services.queue.waiting();
-  const size_t running = services.queue.running_jobs().size();
-  gauge(out, "veneer_queue_waiting", "Jobs that wait.", waiting);
-  gauge(out, "veneer_queue_running", "Jobs that run.", running);
+  const engine::Core::Activity activity = services.core.activity();
+  gauge(out, "veneer_queue_waiting", "Jobs that wait.", services.queue.waiting());
+  gauge(out, "veneer_queue_running", "Jobs that run.", services.queue.running_jobs().size());
   gauge(out, "veneer_websockets", "Connected web sockets.", services.hub.size());
+  counter(out, "veneer_variant_switches_total", "Jobs that ran a model as another variant than the job before.", activity.variant_switches);
+  counter(out, "veneer_weights_built_total", "Weights made ready to run.", activity.weights_built);
+  counter(out, "veneer_weights_built_bytes_total", "Their bytes: what switches cost.", activity.built_bytes);
+  counter(out, "veneer_evictions_total", "Ready weights that were dropped for others, or to give memory back.", activity.weights_evicted);
+  counter(out, "veneer_evicted_bytes_total", "Their bytes.", activity.evicted_bytes);
+  tiers(out, account, activity.mapped_bytes);
   gauge(out, "veneer_resident_weight_bytes", "Ready-to-run weights in memory.", account.resident_bytes);
   gauge(out, "veneer_resident_weight_peak_bytes", "The most there ever were.", account.peak_resident_bytes);
   gauge(out, "veneer_memory_budget_bytes", "What they may take.", account.budget_bytes);
   gauge(out, "veneer_pinned_bytes", "Parts of model files locked in memory.", account.pinned_bytes);
+  gauge(out, "veneer_models_loaded", "Models that /model/load holds.", services.swap.loaded().size());
   gauge(out, "process_resident_memory_bytes", "Memory of the process.", engine::machine_memory().resident_bytes);
   return text_response(std::move(out), "text/plain; version=0.0.4; charset=utf-8");
 }

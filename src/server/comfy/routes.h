@@ -22,6 +22,7 @@ void add_system_routes(Router& router, Services& services);
 void add_settings_routes(Router& router, Services& services);
 void add_userdata_routes(Router& router, Services& services);
 void add_internal_routes(Router& router, Services& services);
+void add_hot_swap_routes(Router& router, Services& services);
 void add_operation_routes(Router& router, Services& services);
 // The editor's files, or the built-in page where none is installed: what no other route has.
 void add_static_routes(Router& router, Services& services);

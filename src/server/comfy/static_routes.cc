@@ -39,18 +39,33 @@ Response file_below(const Request& request, const fs::path& root, const std::str
   return file_response(request, *file, content_type_of(file->filename().string()));
 }
 
+// A page of the server's own. Nothing of it comes from elsewhere.
+Response own_page(const PageFile& own) {
+  Response response = text_response(std::string(own.text), std::string(own.content_type));
+  response.set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; connect-src 'self' ws: wss:; frame-ancestors 'none'");
+  return response;
+}
+
+// The editor's template dialog asks for lists, and takes what is no JSON for a fault of the server.
+Response template_file(const Request& request, const std::string& path, const Services& services) {
+  const std::string name = path.size() > 11 ? path.substr(11) : "";
+  Response response = services.options.templates_folder.empty() ? not_found(request) : file_below(request, services.options.templates_folder, name);
+  const bool list = name.starts_with("index") && name.ends_with(".json") && name.find('/') == std::string::npos;
+  return list && response.status == 404 ? json_text_response("[]") : response;
+}
+
 Response serve(const Request& request, const Services& services) {
   const std::string path = percent_decode(request.path);
   Response response;
   if (path == "/templates" || path.starts_with("/templates/")) {
-    response =
-        services.options.templates_folder.empty() ? not_found(request) : file_below(request, services.options.templates_folder, path.substr(11));
+    response = template_file(request, path, services);
+  } else if (const auto docs = docs_file(path)) {
+    response = own_page(*docs);
   } else if (has_frontend(services.options)) {
     response = path.starts_with("//") ? not_found(request)
                                       : file_below(request, frontend_folder(services.options), path == "/" ? "index.html" : path.substr(1));
   } else if (const auto own = page_file(path)) {
-    response = text_response(std::string(own->text), std::string(own->content_type));
-    response.set("Content-Security-Policy", "default-src 'self'; img-src 'self' blob: data:; connect-src 'self' ws: wss:; frame-ancestors 'none'");
+    response = own_page(*own);
   } else {
     response = not_found(request);
   }

@@ -113,6 +113,7 @@ Response upload_mask(const Request& request, const Services& services) {
   const std::vector<FormField> form = parse_form(request);
   const FormField& mask = picture_of(form);
   const std::filesystem::path original = original_of(form, services);
+  const PictureGate::Pass pass(services.pictures, original, mask.value);
   const std::string merged = engine::with_mask(original, std::as_bytes(std::span(mask.value)));
   Target target = read_target(form, mask.filename, services);
   store(target, merged);

@@ -1,6 +1,7 @@
 // The API of the A1111 web UI: /sdapi/v1/...
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "graph/json_text.h"
@@ -45,7 +46,12 @@ uint64_t seed_of(const Json& body) {
   if (at == body.end() || at->is_null()) return random_seed();
   if (at->is_number_unsigned()) return at->get<uint64_t>();
   if (at->is_number_integer()) return at->get<int64_t>() < 0 ? random_seed() : at->get<uint64_t>();
-  throw HttpError(422, "invalid_request", "seed must be a whole number");
+  // Browsers round numbers beyond 2^53.
+  uint64_t seed = 0;
+  const std::string digits = at->is_string() ? at->get<std::string>() : "";
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+  if (!digits.empty() && fault == std::errc() && end == digits.data() + digits.size()) return seed;
+  throw HttpError(422, "invalid_request", "seed must be a whole number, or the same as text");
 }
 
 Json overrides(const Json& body) {
@@ -87,6 +93,7 @@ Response answer(const Json& body, const PictureRequest& request, const std::vect
   for (const MadePicture& picture : pictures) {
     images.push_back(encode_base64(read_bytes(picture.file)));
     info["infotexts"].push_back(parameters_text(request, picture.seed));
+    info["seed_texts"].push_back(std::to_string(picture.seed));
   }
   Json parameters = body;
   for (const char* large : {"init_images", "mask"}) parameters.erase(large);
@@ -186,8 +193,10 @@ Response post_options(const Request& request, const Services& services, WebUiSta
   return json_response(Json());
 }
 
-Response png_info(const Request& request) {
-  const auto entries = picture_text(decode_base64(text(parse_object(request), "image")));
+Response png_info(const Request& request, const Services& services) {
+  const std::string bytes = decode_base64(text(parse_object(request), "image"));
+  const PictureGate::Pass pass(services.pictures, {}, bytes);
+  const auto entries = picture_text(bytes);
   Json items = Json::object();
   std::string info;
   for (const auto& [key, value] : entries) {
@@ -210,7 +219,7 @@ void add_a1111_routes(Router& router, Services& services, WebUiState& state) {
   router.get("/sdapi/v1/loras", [&](const Request&) { return loras(services); });
   router.get("/sdapi/v1/samplers", [&](const Request&) { return samplers(services); });
   router.get("/sdapi/v1/schedulers", [&](const Request&) { return schedulers(services); });
-  router.post("/sdapi/v1/png-info", [](const Request& request) { return png_info(request); });
+  router.post("/sdapi/v1/png-info", [&](const Request& request) { return png_info(request, services); });
 }
 
 }  // namespace veneer::server

@@ -167,6 +167,7 @@ std::vector<MadePicture> make_pictures(Services& services, const PictureRequest&
 
 std::string store_input_picture(const Services& services, std::string_view bytes) {
   const std::string png = [&] {
+    const PictureGate::Pass pass(services.pictures, {}, bytes);
     try {
       return engine::convert_picture(std::as_bytes(std::span(bytes)), {});
     } catch (const Error& error) {

@@ -85,8 +85,8 @@ Response text_response(std::string text, std::string content_type, unsigned stat
   return response;
 }
 
-Response error_response(unsigned status, std::string_view type, std::string_view message, std::string_view details) {
-  const Json error = {{"type", type}, {"message", message}, {"details", details}, {"extra_info", Json::object()}};
+Response error_response(unsigned status, std::string_view type, std::string_view message, std::string_view details, Json extra) {
+  const Json error = {{"type", type}, {"message", message}, {"details", details}, {"extra_info", std::move(extra)}};
   const Json body = {{"error", error}, {"node_errors", Json::object()}};
   Response response = json_response(body, status);
   if (type == "busy") response.set("Retry-After", "1");

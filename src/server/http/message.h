@@ -62,20 +62,22 @@ Response text_response(std::string text, std::string content_type, unsigned stat
 Response empty_response(unsigned status = 200);
 
 // {"error": {"type", "message", "details", "extra_info"}, "node_errors": {}}: the one form of all errors.
-Response error_response(unsigned status, std::string_view type, std::string_view message, std::string_view details = "");
+// `extra`: more for programs, as extra_info.
+Response error_response(unsigned status, std::string_view type, std::string_view message, std::string_view details = "", Json extra = Json::object());
 
 // Thrown by handlers, and answered with error_response.
 class HttpError : public std::exception {
  public:
-  HttpError(unsigned status, std::string type, std::string message, std::string details = "")
-      : status_(status), type_(std::move(type)), message_(std::move(message)), details_(std::move(details)) {}
-  Response response() const { return error_response(status_, type_, message_, details_); }
+  HttpError(unsigned status, std::string type, std::string message, std::string details = "", Json extra = Json::object())
+      : status_(status), type_(std::move(type)), message_(std::move(message)), details_(std::move(details)), extra_(std::move(extra)) {}
+  Response response() const { return error_response(status_, type_, message_, details_, extra_); }
   const char* what() const noexcept override { return message_.c_str(); }
   unsigned status() const { return status_; }
 
  private:
   unsigned status_;
   std::string type_, message_, details_;
+  Json extra_;
 };
 
 // The body as JSON of bounded size and depth. Throws HttpError(400) that says where it breaks.

@@ -1,0 +1,146 @@
+#include "engine/hot_swap.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "nodes/model_store.h"
+#include "nodes/stale_values.h"
+#include "registry/library.h"
+#include "registry/nearest_names.h"
+#include "veneer/error.h"
+
+namespace veneer::engine {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+// The kind by its present name.
+std::string kind_of(const registry::ModelFolders& folders, const std::string& type) {
+  const std::vector<std::string>& known = HotSwap::types();
+  std::string kind;
+  try {
+    kind = folders.kind(type).name;
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): said below
+  }
+  if (std::ranges::find(known, kind) != known.end()) return kind;
+  throw Error(ErrorCode::invalid, "there is no such type of model", {{"field", "type"}, {"value", type}, {"allowed", joined(known)}});
+}
+
+registry::Library::Found find_model(registry::Library& library, const std::string& kind, const std::string& name) {
+  try {
+    return library.find(kind, name);
+  } catch (const Error& error) {
+    const std::vector<std::string> names = library.folders().list(kind);
+    throw Error(error.code(), "there is no such model",
+                {{"field", "model_name"},
+                 {"value", name},
+                 {"reason", error.text()},
+                 {"nearest", joined(registry::nearest_names(name, names))},
+                 {"allowed", joined(names)}});
+  }
+}
+
+// Adapters and embeddings have no network that would refuse them: what they are says their header.
+void require_type(registry::Library& library, const nodes::OpenModel& model) {
+  if (!model.tensors) return;
+  const std::string type = library.facts(model.file->path())->type;
+  const std::string want = model.kind == "loras" ? "lora" : "embedding";
+  if (type.empty() || type == want) return;
+  throw Error(ErrorCode::unsupported, "the file is another type of model",
+              {{"field", "type"}, {"value", model.kind}, {"file", model.file->path().string()}, {"type", type}});
+}
+
+// Beside what runs: it takes what the budget has left, and what nobody holds. Returns the bytes, as stored, of what is ready.
+uint64_t make_ready(const nodes::OpenModel& model) {
+  uint64_t bytes = 0;
+  for (const variant::ModelPatcher* part : model.patchers()) {
+    variant::ModelPatcher own = part->clone();
+    own.load();
+    bytes += own.load_slot().state().loaded_size;
+    own.detach();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+const std::vector<std::string>& HotSwap::types() { return nodes::ModelStore::kinds(); }
+
+std::shared_ptr<std::mutex> HotSwap::mutex_of(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(names_, [](const auto& entry) { return entry.second.expired(); });
+  std::shared_ptr<std::mutex> known = names_[name].lock();
+  if (!known) names_[name] = known = std::make_shared<std::mutex>();
+  return known;
+}
+
+SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()>& stop) {
+  nodes::ModelStore& models = core_.models();
+  registry::Library& library = core_.environment().get<registry::Library>();
+  const std::string kind = kind_of(models.folders(), request.type);
+  const registry::Library::Found found = find_model(library, kind, request.name);
+  const std::shared_ptr<std::mutex> own = mutex_of(kind + "/" + found.name);
+  const std::lock_guard one_at_a_time(*own);
+  try {
+    const auto before = models.binding(kind, found.name);
+    // Headers first: most of what is no model is told at once.
+    const nodes::OpenModelPtr opened = models.open(kind, found.name, request.force);
+    require_type(library, *opened);
+    const auto keep_on = [&](uint64_t, uint64_t) {
+      if (stop && stop()) throw Error(ErrorCode::cancelled, "the load was given up");
+    };
+    SwapOutcome out;
+    out.type = kind;
+    out.name = found.name;
+    out.family = opened->family;
+    out.sha256 = request.force ? library.verify(opened->file->path(), keep_on, true).sha256 : library.hash(opened->file->path(), keep_on);
+    out.earlier_sha256 = before ? before->sha256 : "";
+    out.size_bytes = opened->file->identity().size_bytes;
+    if (!request.expected_sha256.empty() && request.expected_sha256 != out.sha256) {
+      throw Error(ErrorCode::invalid, "the file has another content than was expected",
+                  {{"field", "sha256"}, {"value", request.expected_sha256}, {"allowed", out.sha256}});
+    }
+    if (registry::identify(opened->file->path()) != opened->file->identity() || opened->file->being_written()) {
+      throw Error(ErrorCode::invalid, "the file was replaced while it was loaded", {{"file", opened->file->path().string()}, {"busy", "true"}});
+    }
+    if (before && !request.force && before->sha256 == out.sha256 && !before->model->file->changed_in_place()) {
+      models.rebind(before->model, opened->file->identity(), out.sha256);
+      return out;
+    }
+    out.ready_bytes = make_ready(*opened);
+    models.bind(opened, out.sha256);
+    out.changed = true;
+    return out;
+  } catch (const Error& error) {
+    const bool no_model = error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported || !error.find("busy").empty();
+    if (no_model) models.keep_serving(kind, found.name);
+    throw;
+  }
+}
+
+bool HotSwap::unload(const std::string& type, const std::string& name) {
+  const nodes::ModelStore& models = core_.models();
+  return core_.models().unbind(kind_of(models.folders(), type), name);
+}
+
+std::vector<LoadedModel> HotSwap::loaded() const {
+  std::vector<LoadedModel> out;
+  for (const nodes::ModelStore::Binding& binding : core_.models().bindings()) {
+    const nodes::OpenModel& model = *binding.model;
+    out.push_back({model.kind, model.name, model.family, binding.sha256, model.file->identity().size_bytes, binding.fault});
+  }
+  return out;
+}
+
+std::function<bool(const graph::Value&)> HotSwap::stale_values() const {
+  auto stale = std::make_shared<const nodes::ModelStore::Stale>(core_.models().take_stale());
+  if (stale->empty()) return {};
+  return [stale](const graph::Value& value) { return nodes::is_stale(value, *stale); };
+}
+
+}  // namespace veneer::engine

@@ -1,0 +1,383 @@
+"""Models and workflows that change while jobs run: /model/load, /workflow/reload, /prompt/queue, and files that other hands change."""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from client import Server
+from demo_models import checkpoint_of, demo, other_checkpoint, pixel_data, put, workflow
+
+PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+NAME = "m.safetensors"
+LORA = os.path.join(demo(SOURCE), "loras", "style-night.safetensors")
+SEEDS = (1, 2, 3)
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def until(condition, timeout=30):
+    end = time.time() + timeout
+    while not condition():
+        if time.time() > end:
+            raise TimeoutError
+        time.sleep(0.02)
+
+
+class HotSwap(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.mkdtemp(prefix="veneer_kept_")
+        cls.a, cls.b = os.path.join(cls.kept, "a"), os.path.join(cls.kept, "b")
+        shutil.copy(checkpoint_of(SOURCE), cls.a)
+        other_checkpoint(cls.a, cls.b, 0.25)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.kept, ignore_errors=True)
+
+    def setUp(self):
+        self.models = tempfile.mkdtemp(prefix="veneer_models_")
+        self.addCleanup(shutil.rmtree, self.models, True)
+        for kind in ("checkpoints", "loras", "vae", "embeddings"):
+            os.makedirs(os.path.join(self.models, kind))
+        self.file = os.path.join(self.models, "checkpoints", NAME)
+
+    def start(self, *options):
+        server = Server(PROGRAM, "models=" + self.models, *options).start()
+        self.addCleanup(server.__exit__)
+        return server
+
+    def place(self, source):
+        with open(source, "rb") as file:
+            put(self.file, file.read())
+
+    def load(self, server, status=200, **more):
+        answer = server.post("/model/load", {"model_name": NAME, "type": "checkpoints", **more}, timeout=120)
+        self.assertEqual(answer.status, status, answer.body[:600])
+        return answer.json
+
+    def entry(self, server, prompt):
+        answer = server.post("/prompt", {"prompt": prompt})
+        self.assertEqual(answer.status, 200, answer.body[:500])
+        return server.wait(answer.json["prompt_id"], 120)
+
+    def pixels_of(self, server, entry):
+        self.assertEqual(entry["status"]["status_str"], "success", json.dumps(entry["status"])[:800])
+        image = entry["outputs"]["7"]["images"][0]
+        return pixel_data(server.get(f"/view?filename={image['filename']}&type={image['type']}&subfolder={image['subfolder']}").body)
+
+    def picture(self, server, seed=1, **more):
+        return self.pixels_of(server, self.entry(server, workflow(NAME, seed=seed, **more)))
+
+    def loaded(self, server):
+        return server.get("/model/loaded").json["models"]
+
+    def mapped_but_gone(self, server):
+        with open(f"/proc/{server.process.pid}/maps") as maps:
+            return sum("safetensors" in line and "(deleted)" in line for line in maps)
+
+    def resident_bytes(self, server):
+        return server.get("/memory").json["resident_bytes"]
+
+    def test_thirty_swaps_under_load_mix_nothing_and_leave_no_memory_behind(self):
+        server = self.start("workers=2")
+        expected = {}
+        for name, source in (("b", self.b), ("a", self.a)):
+            self.place(source)
+            for seed in SEEDS:
+                expected[name, seed] = self.picture(server, seed)
+        self.assertEqual(len(set(expected.values())), 6)
+        self.load(server)
+        until(lambda: self.mapped_but_gone(server) == 0)
+        resident = self.resident_bytes(server)
+        stop, seen, failures = threading.Event(), [], []
+
+        def client(number):
+            turn = number
+            while not stop.is_set():
+                turn += 1
+                seed = SEEDS[turn % len(SEEDS)]
+                try:
+                    seen.append((seed, self.picture(server, seed)))
+                except BaseException as error:  # told below
+                    failures.append(repr(error))
+                    return
+
+        clients = [threading.Thread(target=client, args=(n,)) for n in range(4)]
+        for thread in clients:
+            thread.start()
+        for turn in range(30):
+            source = self.b if turn % 2 == 0 else self.a
+            self.place(source)
+            done = self.load(server, force_reload=turn % 3 == 0)
+            self.assertEqual((done["status"], done["version_hash"]), ("loaded", sha256(source)))
+        stop.set()
+        for thread in clients:
+            thread.join()
+        self.assertEqual(failures, [])
+        mixed = [seed for seed, pixels in seen if pixels not in (expected["a", seed], expected["b", seed])]
+        self.assertEqual(mixed, [])
+        self.assertGreaterEqual(len(seen), 8)
+        # One model's weights, as before, and no mapping of a file that was replaced.
+        until(lambda: self.mapped_but_gone(server) == 0)
+        until(lambda: self.resident_bytes(server) <= resident)
+        self.assertEqual(self.picture(server, 1), expected["a", 1])
+
+    def test_a_load_that_fails_changes_nothing(self):
+        server = self.start()
+        self.place(self.a)
+        first = self.picture(server)
+        self.load(server)
+        before = self.loaded(server)
+        with open(self.a, "rb") as file:
+            whole = file.read()
+        with open(LORA, "rb") as file:
+            lora = file.read()
+        for data, status, kind in ((b"\x08\0\0\0\0\0\0\0{\"broken", 400, "corrupt"), (whole[:len(whole) // 2], 400, "corrupt"), (lora, 415, "unsupported"),
+                                   (b"", 400, "corrupt")):
+            put(self.file, data)
+            error = self.load(server, status, force_reload=True)["error"]
+            self.assertEqual(error["type"], kind)
+            self.assertEqual((error["extra_info"]["field"], "file" in error["extra_info"]), ("model_name", True))
+            self.assertEqual([(m["model_name"], m["version_hash"]) for m in self.loaded(server)], [(m["model_name"], m["version_hash"]) for m in before])
+            self.assertEqual(self.picture(server), first)
+        self.place(self.b)
+        self.load(server, 400, sha256="0" * 64)
+        self.load(server, sha256=sha256(self.b))
+        self.assertNotEqual(self.picture(server), first)
+
+    def test_a_failed_load_leaves_a_model_serving_that_prompts_had_loaded(self):
+        server = self.start()
+        self.place(self.a)
+        first = self.picture(server)
+        put(self.file, b"no model")
+        self.load(server, 400)
+        self.assertEqual(self.picture(server), first)
+        self.assertIn("reload", self.loaded(server)[0]["fault"])
+        self.place(self.b)
+        self.assertNotEqual(self.picture(server), first)
+
+    def test_what_is_asked_for_wrongly_is_told_with_the_field_and_what_it_may_be(self):
+        server = self.start()
+        self.place(self.a)
+        types = ["checkpoints", "diffusion_models", "embeddings", "loras", "text_encoders", "vae"]
+        for body, status, field, allowed in (({"type": "checkpoints"}, 400, "model_name", None), ({"model_name": NAME}, 400, "type", types),
+                                             ({"model_name": NAME, "type": "nets"}, 400, "type", types),
+                                             ({"model_name": NAME, "type": "configs"}, 400, "type", types),
+                                             ({"model_name": 5, "type": "checkpoints"}, 400, "model_name", None),
+                                             ({"model_name": NAME, "type": "checkpoints", "force_reload": "yes"}, 400, "force_reload", [True, False]),
+                                             ({"model_name": "nope.safetensors", "type": "checkpoints"}, 404, "model_name", [NAME]),
+                                             ({"model_name": "../" + NAME, "type": "checkpoints"}, 400, "model_name", None)):
+            answer = server.post("/model/load", body)
+            self.assertEqual(answer.status, status, (body, answer.body))
+            extra = answer.json["error"]["extra_info"]
+            self.assertEqual((extra["field"], extra.get("allowed")), (field, allowed), body)
+        for body in ("[]", "x", ""):
+            self.assertEqual(server.post("/model/load", body).status, 400)
+        self.assertEqual(server.post("/model/unload", {"model_name": NAME, "type": "checkpoints"}).status, 404)
+
+    def test_a_file_that_is_still_being_written_is_not_taken_for_a_model(self):
+        server = self.start()
+        with open(self.a, "rb") as file:
+            whole = file.read()
+        with open(self.file, "wb") as copy:  # all of its length at once, as some programs copy
+            copy.write(whole[:1 << 20])
+            copy.truncate(len(whole))
+            copy.flush()
+            error = self.load(server, 409)["error"]
+            self.assertEqual((error["type"], error["extra_info"]["field"]), ("file_busy", "model_name"))
+            self.assertIn("being written", json.dumps(self.entry(server, workflow(NAME))["status"]))
+            copy.seek(1 << 20)
+            copy.write(whole[1 << 20:])
+        self.load(server)
+        first = self.picture(server)
+        os.remove(self.file)
+        with open(self.file, "wb") as copy:
+            copy.write(whole[:1 << 20])
+            copy.flush()
+            self.load(server, 409)
+        with open(self.file + ".aria2", "w"):
+            self.load(server, 409)
+        os.remove(self.file + ".aria2")
+        self.place(self.a)
+        self.assertEqual(self.picture(server), first)
+
+    def test_reloads_of_one_name_at_once_are_one_after_another(self):
+        server = self.start()
+        self.place(self.a)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: server.post("/model/load", {"model_name": NAME, "type": "checkpoints"}, timeout=120), range(8)))
+        self.assertEqual({answer.status for answer in answers}, {200})
+        self.assertEqual(sorted(answer.json["status"] for answer in answers), ["loaded"] + ["unchanged"] * 7)
+        self.assertEqual({answer.json["version_hash"] for answer in answers}, {sha256(self.a)})
+
+    def test_the_same_content_under_a_new_file_is_no_other_model(self):
+        server = self.start()
+        self.place(self.a)
+        self.load(server)
+        first = self.picture(server)
+        self.place(self.a)
+        self.assertEqual(self.load(server)["status"], "unchanged")
+        cached = self.entry(server, workflow(NAME, seed=1))["status"]["messages"][1][1]["nodes"]
+        self.assertIn("1", cached)
+        self.assertEqual(self.load(server, force_reload=True)["status"], "loaded")
+        again = self.entry(server, workflow(NAME, seed=1))
+        self.assertNotIn("1", again["status"]["messages"][1][1]["nodes"])
+        self.assertEqual(self.pixels_of(server, again), first)
+
+    def test_a_model_that_is_deleted_while_it_runs_is_run_to_the_end(self):
+        server = self.start()
+        self.place(self.a)
+        expected = self.picture(server, 1, steps=12)
+        server.post("/free", {"free_memory": True})
+        self.picture(server, 2)
+        web = server.socket("c")
+        prompt = workflow(NAME, seed=1, steps=12)
+        identity = server.post("/prompt", {"prompt": prompt, "client_id": "c"}).json["prompt_id"]
+        while True:
+            message = web.next()
+            if isinstance(message, dict) and message["type"] == "progress":
+                break
+        os.remove(self.file)
+        self.assertEqual(self.pixels_of(server, server.wait(identity)), expected)
+        refused = server.post("/prompt", {"prompt": workflow(NAME, seed=3)})
+        self.assertEqual(refused.status, 400)
+        self.assertEqual(refused.json["node_errors"]["1"]["errors"][0]["extra_info"]["input_name"], "ckpt_name")
+        until(lambda: self.mapped_but_gone(server) == 0)
+        web.close()
+
+    def test_a_file_that_is_written_over_while_it_runs_ends_the_job_with_an_error_and_not_the_server(self):
+        server = self.start()
+        with open(self.a, "rb") as file:
+            whole = file.read()
+        for number, cut in enumerate((False, True)):
+            put(self.file, whole)
+            server.post("/free", {"unload_models": True, "free_memory": True})
+            web = server.socket("c")
+            prompt = workflow(NAME, seed=20 + number, steps=40)
+            identity = server.post("/prompt", {"prompt": prompt, "client_id": "c"}).json["prompt_id"]
+            while True:
+                message = web.next()
+                if isinstance(message, dict) and message["type"] == "progress":
+                    break
+            with open(self.file, "wb" if cut else "r+b") as file:
+                file.write(whole[:1000] if cut else whole)
+            status = server.wait(identity, 120)["status"]
+            self.assertEqual(status["status_str"], "error")
+            self.assertIn("written to while it was in use", json.dumps(status))
+            web.close()
+        put(self.file, whole)
+        self.picture(server, 5)
+
+    def test_a_lora_and_an_embedding_that_are_replaced_are_other_ones(self):
+        server = self.start()
+        self.place(self.a)
+        lora = os.path.join(self.models, "loras", "l.safetensors")
+        shutil.copy(LORA, lora)
+        prompt = workflow(NAME, [("l.safetensors", 1.0)])
+        first = self.pixels_of(server, self.entry(server, prompt))
+        answer = server.post("/model/load", {"model_name": "l.safetensors", "type": "loras"})
+        self.assertEqual((answer.status, answer.json["version_hash"]), (200, sha256(LORA)))
+        self.assertEqual(server.post("/model/load", {"model_name": "l.safetensors", "type": "embeddings"}).status, 404)
+        with open(os.path.join(demo(SOURCE), "loras", "style-outline.safetensors"), "rb") as file:
+            put(lora, file.read())
+        self.assertEqual(server.post("/model/load", {"model_name": "l.safetensors", "type": "loras"}).json["status"], "loaded")
+        self.assertNotEqual(self.pixels_of(server, self.entry(server, prompt)), first)
+
+    def metric(self, server, name):
+        text = server.get("/metrics").body.decode()
+        return int(next(line.rsplit(" ", 1)[1] for line in text.splitlines() if line.startswith(name + " ")))
+
+    def test_metrics_count_switches_evictions_and_bytes_by_tier(self):
+        server = self.start()
+        self.place(self.a)
+        shutil.copy(LORA, os.path.join(self.models, "loras", "l.safetensors"))
+        self.assertEqual(self.metric(server, 'veneer_weight_bytes{tier="mapped"}'), 0)
+        self.picture(server, 1)
+        self.assertEqual(self.metric(server, "veneer_variant_switches_total"), 0)
+        mapped, resident = (self.metric(server, f'veneer_weight_bytes{{tier="{tier}"}}') for tier in ("mapped", "resident"))
+        self.assertGreater(mapped, 25 << 20)
+        self.assertGreater(resident, 20 << 20)
+        built = self.metric(server, "veneer_weights_built_total")
+        self.pixels_of(server, self.entry(server, workflow(NAME, [("l.safetensors", 0.5)])))
+        switches = self.metric(server, "veneer_variant_switches_total")
+        self.assertGreaterEqual(switches, 1)
+        self.assertGreater(self.metric(server, "veneer_weights_built_total"), built)
+        self.pixels_of(server, self.entry(server, workflow(NAME, [("l.safetensors", 0.5)], seed=9)))
+        self.assertEqual(self.metric(server, "veneer_variant_switches_total"), switches)
+        self.picture(server, 2)
+        self.assertGreater(self.metric(server, "veneer_variant_switches_total"), switches)
+        self.assertGreater(self.metric(server, "veneer_step_seconds_count"), 3)
+        evicted = self.metric(server, "veneer_evictions_total")
+        server.post("/free", {"unload_models": True})
+        until(lambda: self.metric(server, 'veneer_weight_bytes{tier="resident"}') == 0)
+        self.assertGreater(self.metric(server, "veneer_evictions_total"), evicted)
+        self.assertGreater(self.metric(server, "veneer_evicted_bytes_total"), resident)
+        self.assertGreater(self.metric(server, 'veneer_weight_bytes{tier="mapped"}'), 0)
+        server.post("/free", {"free_memory": True})
+        until(lambda: self.metric(server, 'veneer_weight_bytes{tier="mapped"}') == 0)
+
+    def test_a_reload_of_a_workflow_tells_which_node_became_which_and_what_runs_again(self):
+        server = self.start()
+        self.place(self.a)
+        before = workflow(NAME)
+        self.picture(server)
+        same = server.post("/workflow/reload")
+        self.assertEqual(same.status, 200, same.body)
+        self.assertEqual(same.json["node_id_mapping"], {key: key for key in before})
+        self.assertEqual(same.json["affected_nodes"], [])
+        self.assertEqual([(m["node"], m["model_name"], m["version_hash"], m["changed"]) for m in same.json["models"]], [("1", NAME, sha256(self.a), False)])
+
+        renamed = json.loads(json.dumps(before))
+        for key in ("1", "5"):
+            renamed[key + "0"] = renamed.pop(key)
+        for node in renamed.values():
+            for name, value in node["inputs"].items():
+                if isinstance(value, list) and value[0] in ("1", "5"):
+                    value[0] += "0"
+        renamed["50"]["inputs"]["seed"] = 77
+        answer = server.post("/workflow/reload", {"prompt": renamed}).json
+        self.assertEqual(answer["node_id_mapping"], {key: key + "0" if key in ("1", "5") else key for key in before})
+        self.assertEqual(answer["affected_nodes"], ["50", "6", "7"])
+        self.assertEqual(answer["version_hash"], same.json["version_hash"])
+
+        self.place(self.b)
+        self.load(server)
+        swapped = server.post("/workflow/reload", {"prompt": before, "previous": before}).json
+        self.assertEqual((swapped["affected_nodes"], swapped["kept_nodes"]), (["1", "2", "3", "5", "6", "7"], ["4"]))
+        self.assertNotEqual(swapped["version_hash"], same.json["version_hash"])
+        queued = server.post("/prompt/queue", {"prompt": before})
+        self.assertEqual((queued.status, queued.json["version_hash"]), (200, swapped["version_hash"]))
+        entry = server.wait(queued.json["prompt_id"])
+        self.assertEqual(entry["status"]["messages"][1][1]["nodes"], ["4"])
+        self.assertEqual(server.post("/workflow/reload").json["affected_nodes"], [])
+
+    def test_a_reload_of_a_workflow_that_fails_changes_nothing(self):
+        server = self.start()
+        self.assertEqual(server.post("/workflow/reload").status, 400)
+        self.place(self.a)
+        self.picture(server)
+        for body, status in (({"prompt": {}}, 400), ({"prompt": workflow("nope.safetensors")}, 400), ({"prompt": 5}, 400), ({"previous": "nope"}, 404),
+                             ({"previous": 5}, 400), ("[]", 400)):
+            self.assertEqual(server.post("/workflow/reload", body).status, status, body)
+        put(self.file, b"no model")
+        error = server.post("/workflow/reload", {}).json["error"]
+        self.assertEqual((error["type"], error["extra_info"]["node"], error["extra_info"]["input"]), ("corrupt", "1", "ckpt_name"))
+        self.assertEqual(server.post("/prompt/queue", {"prompt": workflow(NAME)}).status, 400)
+        self.assertEqual(server.get("/prompt").json["exec_info"]["queue_remaining"], 0)
+        self.assertEqual(server.post("/prompt/queue", {"prompt": {}}).status, 400)
+        self.assertEqual(len(server.get("/history").json), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
