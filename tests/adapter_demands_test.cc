@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "formats/model_file.h"
 #include "formats/safetensors.h"
 #include "formats/testing/temp_directory.h"
 #include "support/test_paths.h"
@@ -36,7 +37,7 @@ class AdapterDemands : public ::testing::Test {
 
   // Tensors of the demo adapter whose names begin with `prefix`, of at most `layers` layers.
   static Tensors demo_tensors(const std::string& prefix, size_t layers = SIZE_MAX) {
-    const auto whole = formats::SafetensorsFile::open(demo_models() / "loras/style-night.safetensors");
+    const auto whole = formats::ModelFile::open(demo_models() / "loras/style-night.safetensors");
     Tensors out;
     std::set<std::string> seen;
     for (const auto& entry : whole.entries()) {

@@ -411,16 +411,6 @@ class WorkflowCommands(unittest.TestCase):
         self.with_models("models", "add", night, "--id", "maker/style@v1")
         self.with_models("models", "show", "maker/style@v1")
 
-    def test_shards_are_shown_and_neither_verified_nor_added(self):
-        (self.models / "checkpoints/part.safetensors").write_bytes(safetensors(SDXL_LORA))
-        index = self.models / "checkpoints/m.safetensors.index.json"
-        index.write_text(json.dumps({"weight_map": {name: "part.safetensors" for name in SDXL_LORA}}))
-        shown = json.loads(self.with_models("models", "show", index, "--json").stdout)
-        self.assertEqual(shown["size"], index.stat().st_size + (self.models / "checkpoints/part.safetensors").stat().st_size)
-        self.assertEqual(shown["sha256"], "")
-        self.assertIn("convert it to one file", self.with_models("models", "verify", index, code=1).stdout)
-        self.assertIn("convert it to one file", self.with_models("models", "add", index, code=1).stderr)
-
     # -- outputs, locks and messages
 
     def test_an_output_that_is_the_input_is_refused(self):

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "formats/model_file.h"
 #include "formats/safetensors.h"
 #include "formats/testing/temp_directory.h"
 #include "support/read_json.h"
@@ -64,7 +65,7 @@ class Determinism : public ::testing::Test {
 
   // An adapter of the demo LoRA's text-encoder layers alone.
   std::string make_text_encoder_lora() {
-    const auto whole = formats::SafetensorsFile::open(demo_models() / "loras" / kLora);
+    const auto whole = formats::ModelFile::open(demo_models() / "loras" / kLora);
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const auto& entry : whole.entries()) {
       if (entry.name.starts_with("lora_te_")) tensors.emplace_back(entry.name, whole.tensor(entry.name));

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "compute/cpu.h"
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 #include "formats/testing/temp_directory.h"
 #include "support/picture_compare.h"
 #include "support/read_json.h"
@@ -47,7 +47,7 @@ nodes::ImageFolders folders_for(const fs::path& references, const formats::TempD
 }
 
 void compare_latents(const WorkflowRun& run, const fs::path& reference) {
-  const formats::SafetensorsFile file = formats::SafetensorsFile::open(reference);
+  const formats::ModelFile file = formats::ModelFile::open(reference);
   ASSERT_EQ(run.latents.size(), file.entries().size());
   for (size_t i = 0; i < run.latents.size(); ++i) {
     const std::string name = "latent_" + std::to_string(i);

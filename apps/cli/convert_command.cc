@@ -69,14 +69,23 @@ Command add_convert_command(CLI::App& app) {
   CLI::App* sub =
       app.add_subcommand("convert", "write a model file in another format or dtype; what is written is read back before it gets its name");
   sub->add_option("source", request.source, "model file of any format")->required();
-  sub->add_option("target", request.target, "file to write: GGUF if the name ends with .gguf, else safetensors")->required();
+  sub->add_option("target", request.target,
+                  "file to write: GGUF if the name ends with .gguf, shards if it ends with .safetensors.index.json, else safetensors")
+      ->required();
   sub->add_option("--dtype", request.dtype, "dtype of the floating tensors: f32, f16, bf16, f8_e4m3fn, f8_e5m2");
-  sub->add_option("--quantise,--quantize", request.quantise, "of matrices: q8_0, q5_1, q5_0, q4_1, q4_0 (GGUF), fp8_scaled (safetensors)");
+  sub->add_option("--quantise,--quantize", request.quantise,
+                  "of matrices: q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k, q2_k (GGUF), fp8_scaled (safetensors)");
   sub->add_option("--extract", request.extract, "one part alone: unet, vae, clip");
   sub->add_flag("--prune-ema", request.prune_ema, "leave out the running averages of a training");
   sub->add_flag("--strip", request.strip, "leave out whatever no network runs on, and most metadata");
   sub->add_option("--sha256", request.source_sha256, "what the source has to be: 64 digits 0-9 a-f, in either case");
   sub->add_flag("--replace", request.replace, "take the place of a target that exists, which may be the source");
+  sub->add_option_function<std::string>(
+         "--shard-size", [&request](const std::string& text) { request.shard_bytes = parse_byte_size(text).value_or(0); },
+         "of shards, the most that each has of tensors")
+      ->type_name("SIZE")
+      ->check(byte_size(false))
+      ->default_str("5G");
   sub->add_flag("--json", options->json, "print JSON on standard output");
   sub->footer("example: veneer convert model.ckpt model.safetensors --dtype f16 --prune-ema");
   return {sub, [options] { return show(*options); }};

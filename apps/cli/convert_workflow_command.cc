@@ -52,6 +52,7 @@ Command add_convert_workflow_command(CLI::App& app) {
   sub->add_option("workflow", options->workflow, "WORKFLOW.json, PICTURE.png, or - for standard input")->required();
   sub->add_option("-o,--output", options->output, "file to write; - for standard output")->type_name("FILE")->capture_default_str();
   options->flags.add_model_flags(*sub);
+  options->flags.add_plugin_flags(*sub);
   sub->footer(
       "example: veneer convert-workflow drawn.json -o prompt.json\n"
       "exit codes: 0 converted, 1 converted but something of it is missing (it is named), 2 unreadable, or the output cannot be written");

@@ -38,6 +38,7 @@ Command add_dump_graph_command(CLI::App& app) {
   sub->add_flag("--svg", options->svg, "a picture instead of JSON")->excludes(dot);
   sub->add_option("-o,--output", options->output, "file to write; - for standard output")->type_name("FILE")->capture_default_str();
   options->flags.add_model_flags(*sub);
+  options->flags.add_plugin_flags(*sub);
   sub->footer("example: veneer dump-graph workflows/txt2img.json | jq '.nodes[] | select(.class_type==\"KSampler\") | .inputs'");
   return {sub, [options] { return dump(*options); }};
 }

@@ -1,6 +1,7 @@
 #include "engine_flags.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "byte_size.h"
 #include "value_checks.h"
@@ -20,6 +21,16 @@ std::string default_cache() {
   return home.empty() ? std::string() : home + "/.cache/veneer";
 }
 
+// Where a person puts plug-ins for all of veneer's commands: beside what `veneer serve` keeps. Nothing where there is no such folder.
+std::vector<std::string> default_plugin_folders() {
+  const std::string data = environment_text("XDG_DATA_HOME");
+  const std::string home = environment_text("HOME");
+  if (data.empty() && home.empty()) return {};
+  const std::filesystem::path folder = std::filesystem::path(data.empty() ? home + "/.local/share" : data) / "veneer" / "custom_nodes";
+  std::error_code failed;
+  return std::filesystem::is_directory(folder, failed) ? std::vector{folder.string()} : std::vector<std::string>();
+}
+
 constexpr const char* kMemoryGroup = "Memory and adapters (docs/variants.md)";
 
 }  // namespace
@@ -27,6 +38,7 @@ constexpr const char* kMemoryGroup = "Memory and adapters (docs/variants.md)";
 void EngineFlags::add_to(CLI::App& app) {
   add_model_flags(app);
   add_folder_flags(app);
+  add_plugin_flags(app);
   add_compute_flags(app);
   add_memory_flags(app);
   add_patch_flags(app);
@@ -50,12 +62,30 @@ void EngineFlags::add_folder_flags(CLI::App& app) {
   app.add_option("--temp", options.temp_folder, "folder that PreviewImage writes to; default: temp in the output folder")->type_name("DIR");
 }
 
+void EngineFlags::add_plugin_flags(CLI::App& app) {
+  options.plugin_folders = default_plugin_folders();
+  options.plugin_probe = {"/proc/self/exe", "--probe-plugin"};
+  app.add_option(
+         "--custom-nodes", options.plugin_folders,
+         "folders of node plug-ins (docs/plugins.md), which run with all of this program's rights; default: ~/.local/share/veneer/custom_nodes")
+      ->type_name("DIR");
+  // Callbacks run in the order in which flags were added: this one has the last word.
+  app.add_flag_callback(
+      "--disable-all-custom-nodes", [this] { options.plugin_folders.clear(); }, "load no plug-ins");
+}
+
 void EngineFlags::add_compute_flags(CLI::App& app) {
   app.add_option("--dtype", options.dtype, "auto (bf16 where the CPU has instructions for it), f32 (the same bits on every run) or bf16")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: one per core")->check(CLI::Range(0, 1024))->capture_default_str();
   app.add_option("--isa", options.max_isa, "the best instruction set to use, by name; default: what the CPU has")->type_name("NAME");
+}
+
+void EngineFlags::add_profile_flag(CLI::App& app) {
+  app.add_option("--profile", profile_file, "write where the time went to FILE, for Perfetto or chrome://tracing, and print a table of it")
+      ->type_name("FILE")
+      ->check(not_empty());
 }
 
 void EngineFlags::add_memory_flags(CLI::App& app) {

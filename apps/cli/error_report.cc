@@ -17,7 +17,9 @@ Error as_error(const std::exception& exception) {
 void report(const Error& error, bool json, const nlohmann::ordered_json& beside) {
   if (json) {
     nlohmann::ordered_json context = nlohmann::ordered_json::object();
-    for (const auto& [key, value] : error.context()) context[key] = value;
+    for (const auto& [key, value] : error.context()) {
+      if (!value.empty()) context[key] = value;  // nothing is near, for one
+    }
     nlohmann::ordered_json out = {{"error", {{"code", to_string(error.code())}, {"message", error.text()}, {"context", std::move(context)}}}};
     out.update(beside);
     return print_json(out);

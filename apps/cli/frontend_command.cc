@@ -26,6 +26,7 @@ struct FrontendOptions {
 // Runs a program found on the path and waits for it. Returns its exit code.
 int run_program(const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   const pid_t child = ::fork();

@@ -25,7 +25,7 @@ constexpr int kDiffers = 1;
 
 bool is_lock_rule(const WorkflowFinding& finding) {
   return finding.rule.starts_with("lock_") || finding.rule == "not_locked" || finding.rule == "value_not_in_list" ||
-         finding.rule == "model_unreadable";
+         finding.rule == "model_unreadable" || finding.rule == "embedding_not_found" || finding.rule == "reference_not_found";
 }
 
 int check(const LockFlags& options, const Engine& engine, const std::string& workflow) {
@@ -80,6 +80,7 @@ Command add_lock_command(CLI::App& app) {
   sub->add_option("-o,--output", options->output, "file to write; default: WORKFLOW.lock.json; - for standard output")->type_name("FILE");
   sub->add_option("--check", options->check, "compare the models here with this lock")->type_name("LOCK");
   options->flags.add_model_flags(*sub);
+  options->flags.add_plugin_flags(*sub);
   sub->footer(
       "example: veneer lock workflows/txt2img.json -o txt2img.lock.json\n"
       "exit codes: 0 written, or all the same; 1 an error, or other models");

@@ -15,8 +15,10 @@
 
 #include "command.h"
 #include "error_report.h"
+#include "plugins/probe.h"
 #include "veneer/error.h"
 #include "veneer/version.h"
+#include "wait_policy.h"
 
 namespace {
 
@@ -52,10 +54,12 @@ veneer::Error usage_error(const CLI::App& app, const CLI::ParseError& error, std
   return {veneer::ErrorCode::invalid, error.what(), {{"help", "veneer " + chosen.front()->get_name() + " --help"}}};
 }
 
-int run_chosen(std::span<const veneer::cli::Command> commands, bool json) {
+int run_chosen(std::span<const veneer::cli::Command> commands, bool json, char** argv) {
   try {
     for (const veneer::cli::Command& command : commands) {
-      if (command.app->parsed()) return command.run();
+      if (!command.app->parsed()) continue;
+      veneer::cli::shorten_waits(argv);
+      return command.run();
     }
   } catch (const std::exception& exception) {
     veneer::cli::report(veneer::cli::as_error(exception), json);
@@ -123,12 +127,14 @@ int run_program(int argc, char** argv) {
     veneer::cli::report(usage_error(app, error, arguments), json);
     return kWrongUsage;
   }
-  return run_chosen(commands, json);
+  return run_chosen(commands, json, argv);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  // The program as its own trial of a plug-in: see plugins/probe.h. No command, and not for people.
+  if (argc == 3 && std::string_view(argv[1]) == "--probe-plugin") veneer::plugins::run_probe(argv[2]);
   hold_standard_streams();
   return with_output_written(run_program(argc, argv));
 }

@@ -105,7 +105,7 @@ void print_verified(const std::vector<VerifiedModel>& models) {
     if (model.problem.empty()) {
       std::printf("%s  %s%s\n", model.sha256.c_str(), where.c_str(), model.was_known ? "  (known)" : "");
     } else {
-      std::printf("%-64s  %s: %s\n", "FAILED", where.c_str(), printable(model.problem, kMostOfMetadata).c_str());
+      std::printf("%-64s  %s: %s\n", "FAILED", where.c_str(), printable(model.problem, kMostOfAValue).c_str());
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "engine_flags.h"
 #include "error_report.h"
+#include "plugin_report.h"
 #include "terminal_text.h"
 
 namespace veneer::cli {
@@ -72,6 +73,7 @@ void print_one(const NodeInfo& node) {
 
 int print_nodes(const NodesOptions& options) {
   const Engine engine(options.flags.options);
+  report_refused(engine.plugins());
   const std::vector<NodeInfo> nodes = options.class_type.empty() ? engine.nodes() : std::vector{engine.node(options.class_type)};
   if (options.flags.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();

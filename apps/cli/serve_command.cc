@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "engine/core.h"
+#include "engine/truncation_guard.h"
 #include "serve_options.h"
 #include "server/server.h"
 #include "server_log.h"
@@ -40,10 +41,16 @@ void wait_for_signal() {
   sigwait(&signals, &which);
 }
 
+graph::Json with(graph::Json object, const char* name, const graph::Json& value) {
+  object[name] = value;
+  return object;
+}
+
 int serve(const ServeOptions& options) {
   const sigset_t signals = end_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  engine::guard_against_truncated_files();
   server::ServerOptions settings = options.finish();
   settings.arguments = {"veneer", "serve", "--listen", settings.listen, "--port", std::to_string(settings.port)};
   const server::LogBook::Sink log = make_log_sink(options.log_json, options.log_level);
@@ -51,6 +58,14 @@ int serve(const ServeOptions& options) {
   for (const fs::path& folder : {core.folders().input, core.folders().output, core.folders().temp}) fs::create_directories(folder);
   remove_old_previews(core.folders().temp);
   log(server::LogLevel::info, "starting", graph::Json{{"version", version()}, {"commit", build_commit()}});
+  for (const PluginInfo& plugin : core.plugins()) {
+    const graph::Json what = {{"plugin", plugin.name}, {"file", plugin.file}};
+    if (plugin.refused.empty()) {
+      log(server::LogLevel::info, "plug-in loaded", with(what, "classes", plugin.classes.size()));
+    } else {
+      log(server::LogLevel::warning, "plug-in refused", with(what, "reason", plugin.refused));
+    }
+  }
   server::Server server(settings, core, log);
   wait_for_signal();
   // A second signal does not wait.

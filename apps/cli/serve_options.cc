@@ -54,6 +54,8 @@ void add_job_flags(CLI::App& app, ServeOptions& o) {
   app.add_option("--on-restart", o.on_restart, "jobs that ran when the server ended: rerun or report (as failed)")
       ->check(CLI::IsMember({"rerun", "report"}))
       ->capture_default_str();
+  app.add_flag("--wait-for-disk", o.server.queue.wait_for_disk,
+               "a job is accepted once it would survive a power failure, not only the end of the program");
   app.add_option("--drain-seconds", o.drain_seconds, "how long SIGTERM waits for running jobs")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_flag("--strict-validation", o.server.strict_validation, "refuses what ComfyUI lets pass, and prompts of which any output is invalid");
   app.add_flag("--cache-classic", o.cache_classic, "keeps the results of the latest workflow (the default)");
@@ -95,6 +97,7 @@ void ServeOptions::add_to(CLI::App& app) {
   add_job_flags(app, *this);
   add_client_flags(app, *this);
   engine.add_folder_flags(app);
+  engine.add_plugin_flags(app);
   engine.add_compute_flags(app);
   engine.add_memory_flags(app);
   engine.add_patch_flags(app);

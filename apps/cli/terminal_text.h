@@ -11,6 +11,9 @@ namespace veneer::cli {
 // `limit` bytes only the beginning, with what it would take at the end: "abc... (2000 bytes)".
 std::string printable(std::string_view text, size_t limit = std::string_view::npos);
 
+// The columns that a text takes on a terminal: two for characters of East Asian width and pictures, none for marks that join the one before.
+size_t terminal_width(std::string_view text);
+
 // How much of a value is shown in an error. Lists of allowed values fit; a picture as text does not.
 inline constexpr size_t kMostOfAValue = 1000;
 

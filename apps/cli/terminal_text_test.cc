@@ -39,5 +39,16 @@ TEST(Printable, CutsLongTextBetweenCharactersAndSaysHowLongItIs) {
   EXPECT_EQ(printable("abc", 0), "... (3 bytes)");
 }
 
+TEST(TerminalWidth, FollowsTheWidthOfCharacters) {
+  EXPECT_EQ(terminal_width(""), 0U);
+  EXPECT_EQ(terminal_width("abc"), 3U);
+  EXPECT_EQ(terminal_width("\u00E9\u0436"), 2U);
+  EXPECT_EQ(terminal_width("e\u0301"), 1U) << "a mark";
+  EXPECT_EQ(terminal_width("\u65E5\u672C\uFF21\uAC00"), 8U);
+  EXPECT_EQ(terminal_width("\U0001F600"), 2U);
+  EXPECT_EQ(terminal_width("\uFF76"), 2U - 1U) << "half width";
+  EXPECT_EQ(terminal_width("\xff\xfe"), 2U) << "no text";
+}
+
 }  // namespace
 }  // namespace veneer::cli

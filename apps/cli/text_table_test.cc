@@ -29,5 +29,12 @@ TEST(TextTable, CountsCharactersAndNotBytes) {
   EXPECT_EQ(table.text(), "\xC3\xA9\xE2\x82\xAC  x\nab  y\n");
 }
 
+TEST(TextTable, WideCharactersTakeTwoColumns) {
+  TextTable table({Align::left, Align::left});
+  table.add({"\u6A21\u578B", "x"});
+  table.add({"abcd", "y"});
+  EXPECT_EQ(table.text(), "\u6A21\u578B  x\nabcd  y\n");
+}
+
 }  // namespace
 }  // namespace veneer::cli

@@ -8,6 +8,7 @@
 #include "findings.h"
 #include "hash_progress.h"
 #include "output_file.h"
+#include "plugin_report.h"
 #include "terminal_text.h"
 #include "workflow_file.h"
 
@@ -84,6 +85,7 @@ int validate(const ValidateFlags& options) {
     refuse_same_file(options.workflow, options.fix);
     refuse_same_file(lock, options.fix);
     const Engine engine(options.flags.options);
+    report_refused(engine.plugins());
     const std::string workflow = read_workflow_file(options.workflow);
     ValidateOptions how;
     how.strict = options.strict;
@@ -119,6 +121,7 @@ Command add_validate_command(CLI::App& app) {
   sub->add_flag("--no-lock", options->no_lock, "do not look for a lock");
   sub->add_flag("--no-models", options->no_models, "do not open the model files");
   options->flags.add_model_flags(*sub);
+  options->flags.add_plugin_flags(*sub);
   options->flags.add_folder_flags(*sub);
   sub->footer(
       "example: veneer validate workflows/txt2img.json\n"

@@ -67,6 +67,9 @@ ordered_json to_json(const VerifyReport& report, const VerifyOptions& options, c
                       {"ok", report.ok() && !between.error},
                       {"parts", std::move(parts)},
                       {"unused_tensors", report.num_unused}};
+  if (!report.broken_file.empty()) {
+    out["broken_checksum"] = {{"file", report.broken_file}, {"told", report.told_sha256}, {"tensors_sha256", report.tensors_sha256}};
+  }
   if (options.after.empty()) return out;
   ordered_json images = ordered_json::array();
   if (between.result) {
@@ -123,6 +126,10 @@ void print_verdict(const VerifyReport& report, const VerifyOptions& options, boo
   if (different == 0) std::printf("equal: all %zu tensors in memory are those of the file\n", tensors);
   if (different > 0)
     std::printf("different: %s in memory %s not what the file holds\n", count_of(different, "tensor").c_str(), different == 1 ? "is" : "are");
+  if (!report.broken_file.empty()) {
+    std::printf("broken: the tensors of %s are not those that its header tells\n  told   %s\n  they are %s\n", printable(report.broken_file).c_str(),
+                printable(report.told_sha256, kMostOfAValue).c_str(), report.tensors_sha256.c_str());
+  }
   if (uncompared > 0) std::printf("not compared: %s that the loader made\n", count_of(uncompared, "tensor").c_str());
   if (report.num_unused > 0) std::printf("not loaded: %s of the file that no part uses\n", count_of(report.num_unused, "tensor").c_str());
   if (options.after.empty()) return;

@@ -72,21 +72,24 @@ ModelComparison compare_models(const std::string& a, const std::string& b, const
 
 struct ConvertRequest {
   std::string source = {};
-  std::string target = {};    // a name that ends with .gguf is written as GGUF, any other as safetensors
-  std::string dtype = {};     // "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2": of every floating tensor; empty: as they are
-  std::string quantise = {};  // "q8_0", "q5_1", "q5_0", "q4_1", "q4_0" (GGUF) or "fp8_scaled" (safetensors): of matrices and kernels; empty: none
-  std::string extract = {};   // "unet", "vae" or "clip": that part alone, under the names of a file of its own; empty: everything
-  bool prune_ema = false;     // without the running averages of a training
-  bool strip = false;         // without whatever no network runs on: averages, optimizer states, noise schedules; and with little metadata
-  bool replace = false;       // take the place of a target that exists
+  // A name that ends with .gguf is written as GGUF, one that ends with .safetensors.index.json in shards beside it, any other as safetensors.
+  std::string target = {};
+  std::string dtype = {};          // "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2": of every floating tensor; empty: as they are
+  std::string quantise = {};       // "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "q3_k", "q2_k" (GGUF) or
+                                   // "fp8_scaled" (safetensors): of matrices; empty: none
+  std::string extract = {};        // "unet", "vae" or "clip": that part alone, under the names of a file of its own; empty: everything
+  bool prune_ema = false;          // without the running averages of a training
+  bool strip = false;              // without whatever no network runs on: averages, optimizer states, noise schedules; and with little metadata
+  bool replace = false;            // take the place of a target that exists
+  uint64_t shard_bytes = 0;        // of tensors in one shard; 0: 5 GiB
   std::string source_sha256 = {};  // what the source has to be; empty: anything
 };
 
 struct ConvertReport {
   std::string source = {}, target = {};
   std::string source_format = {}, target_format = {};
-  std::string source_sha256 = {};               // of the file; of shards, of the lines "<SHA-256>  <name>\n" in order
-  std::string tensors_sha256 = {};              // of the target's bytes behind its header
+  std::string source_sha256 = {};               // of the file; of a model in shards, of its files: docs/formats/safetensors.md
+  std::string tensors_sha256 = {};              // of the target's bytes behind its header; of shards, of lines of theirs like sha256sum's
   uint64_t source_bytes = 0, target_bytes = 0;  // of files
   size_t num_tensors = 0, num_converted = 0, num_left_out = 0;
   std::map<std::string, std::string> renamed_metadata = {};  // key in the source -> key in the target

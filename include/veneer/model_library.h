@@ -22,13 +22,14 @@ struct ModelLibraryOptions {
   std::string cache_folder = {};
 };
 
+// A model in shards is its index: docs/formats/safetensors.md.
 struct ModelEntry {
   std::string kind;  // its folder: "checkpoints", "loras", ...
   std::string name;  // in that folder
   std::string file;
-  uint64_t size_bytes = 0;
-  std::string sha256;     // "" when the file was never verified, or has changed since
-  std::string cache_key;  // "<name>-<first 16 digits of the hash>", likewise
+  uint64_t size_bytes = 0;  // of all its files
+  std::string sha256;       // "" when the file was never verified, or has changed since
+  std::string cache_key;    // "<name>-<first 16 digits of the hash>", likewise
   // From the header; empty when it was not read, or the file is of no known kind.
   std::string type;                      // "checkpoint", "lora", "vae", "controlnet", ...
   std::string family;                    // "sd1", "sd2", "sdxl", "sdxl_refiner", "sd3", "flux"; of an adapter the one it is for
@@ -77,12 +78,14 @@ class ModelLibrary {
   // Error(invalid) for a reference that fits several files.
   ModelEntry show(const std::string& reference, const std::string& kind = {}) const;
   // Hashes files that are not known, or were changed (`rehash`: all), and reads their headers. No references: everything. A file that cannot be
-  // read, that no reader takes, or that has another hash though nothing tells of a change has the problem in its entry. Throws Error(not_found) when
-  // no folder of models exists.
+  // read, that no reader takes, that has another hash though nothing tells of a change, or other tensors than its header tells
+  // ("veneer.tensors_sha256"), and a model in shards that lacks one or has one of another version beside it, has the problem in its entry. Throws
+  // Error(not_found) when no folder of models exists.
   std::vector<VerifiedModel> verify(const std::vector<std::string>& references, const std::string& kind = {}, const Progress& progress = {},
                                     bool rehash = false) const;
-  // Puts a file into the first folder of its kind, and verifies it: a copy appears whole or not at all, and is read back. Throws Error(invalid) when
-  // another file has the name or the id, or the kind cannot be told, and what reading the header does; one with the same content is left as it is.
+  // Puts a model into the first folder of its kind, with all of its shards, and verifies it: it appears whole or not at all, and copies are read
+  // back. Throws Error(invalid) when another file has the name or the id, or the kind cannot be told, and what reading the header does; one with the
+  // same content is left as it is.
   VerifiedModel add(const AddModelRequest& request, const Progress& progress = {}) const;
   struct Collected {
     size_t hashes = 0, links = 0;

@@ -46,8 +46,11 @@ struct VerifyReport {
   std::string file;
   std::vector<VerifiedPart> parts;  // those that the checkpoint has
   size_t num_unused = 0;            // tensors of the file that no part uses
+  // A file whose header tells a checksum of its tensors ("veneer.tensors_sha256") that they do not have; empty: none does.
+  std::string broken_file, told_sha256, tensors_sha256;
 
   bool ok() const {
+    if (!broken_file.empty()) return false;
     for (const VerifiedPart& part : parts) {
       if (!part.ok()) return false;
     }

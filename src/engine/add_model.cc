@@ -4,10 +4,12 @@
 #include <array>
 #include <fstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/atomic_file.h"
 #include "formats/sha256.h"
+#include "formats/shard_index.h"
 #include "veneer/error.h"
 
 namespace veneer::engine {
@@ -57,15 +59,22 @@ void check(registry::Library& library, const AddModelRequest& request, const Add
   }
   const std::vector<std::string>& extensions = library.folders().kind(model.kind).extensions;
   const bool weights = std::ranges::find(extensions, ".safetensors") != extensions.end();
-  if (weights && library.facts(request.file)->format == "sharded safetensors") {
-    throw Error(ErrorCode::unsupported, "add: a model in shards cannot be added: convert it to one file",
-                {{"file", request.file}, {"help", "veneer convert INDEX MODEL.safetensors"}});
+  const bool sharded = weights && library.facts(request.file)->format == "sharded safetensors";
+  if (sharded != formats::is_index_name(model.name)) {
+    throw Error(ErrorCode::invalid,
+                sharded ? "add: the index of a model in shards needs a name of its own" : "add: only the index of a model has such a name",
+                {{"name", model.name}, {"ending", std::string(formats::kIndexEnding)}, {"help", "--name"}});
   }
   if (request.id.empty()) return;
   for (const std::string& other : library.folders().list(model.kind)) {
     if (!other.starts_with(request.id + "/") || other == model.name) continue;
     throw Error(ErrorCode::invalid, "add: the id has another file, and names one model only", {{"id", request.id}, {"file", other}});
   }
+}
+
+void link_file(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to.parent_path());
+  fs::create_symlink(fs::canonical(from), to);
 }
 
 // Reads and writes in pieces; the copy's hash is that of what was read, and of what is read back.
@@ -93,6 +102,39 @@ void copy(const fs::path& from, const fs::path& to, const ModelLibrary::Progress
   throw Error(ErrorCode::corrupt, "add: the copy does not read back as it was written", {{"file", to.string()}});
 }
 
+// Where each file of the model goes: the first, which is the model or its index, to `model`, and shards beside it under their own names.
+std::vector<std::pair<fs::path, fs::path>> journeys(const std::vector<fs::path>& files, const fs::path& model) {
+  std::vector<std::pair<fs::path, fs::path>> out;
+  for (size_t i = 1; i < files.size(); ++i) out.emplace_back(files[i], model.parent_path() / files[i].filename());
+  out.emplace_back(files.front(), model);  // last: it makes the others a model
+  return out;
+}
+
+// Whether the file is there already. Throws where another has the name.
+bool is_there(registry::Library& library, const fs::path& from, const fs::path& to) {
+  std::error_code unknown;
+  if (!fs::exists(fs::symlink_status(to, unknown))) return false;
+  if (fs::is_regular_file(to, unknown) && (fs::equivalent(from, to, unknown) || library.hash_of_file(from) == library.hash_of_file(to))) return true;
+  throw Error(ErrorCode::invalid, "add: another file has this name", {{"file", to.string()}, {"help", "--name or --id"}});
+}
+
+// All files or none: what was put down is removed when a later one fails.
+class Placed {
+ public:
+  Placed() = default;
+  Placed(const Placed&) = delete;
+  Placed& operator=(const Placed&) = delete;
+  ~Placed() {
+    std::error_code ignored;
+    for (const fs::path& file : files_) fs::remove(file, ignored);
+  }
+  void add(const fs::path& file) { files_.push_back(file); }
+  void keep() { files_.clear(); }
+
+ private:
+  std::vector<fs::path> files_;
+};
+
 }  // namespace
 
 AddedModel add_model(registry::Library& library, const AddModelRequest& request, const ModelLibrary::Progress& progress) {
@@ -107,17 +149,21 @@ AddedModel add_model(registry::Library& library, const AddModelRequest& request,
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;  // a name with a broken part, or another extension
   }
-  if (!out.file.empty()) {
-    if (library.hash(out.file) == library.hash(request.file)) return out;
-    throw Error(ErrorCode::invalid, "add: another file has this name", {{"file", out.file.string()}, {"help", "--name or --id"}});
+  if (out.file.empty()) out.file = folders.front() / out.name;
+  std::vector<std::pair<fs::path, fs::path>> wanted;
+  for (auto& [from, to] : journeys(library.folders().files(request.file), out.file)) {
+    if (!is_there(library, from, to)) wanted.emplace_back(std::move(from), std::move(to));
   }
-  out.file = folders.front() / out.name;
-  if (request.link) {
-    fs::create_directories(out.file.parent_path());
-    fs::create_symlink(fs::canonical(request.file), out.file);
-  } else {
-    copy(request.file, out.file, progress);
+  Placed placed;
+  for (const auto& [from, to] : wanted) {
+    if (request.link) {
+      link_file(from, to);
+    } else {
+      copy(from, to, progress);
+    }
+    placed.add(to);
   }
+  placed.keep();
   return out;
 }
 

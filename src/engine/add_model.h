@@ -14,7 +14,7 @@ struct AddedModel {
   std::filesystem::path file;
 };
 
-// Copies or links the file into the first folder of its kind. See ModelLibrary::add for what it throws.
+// Copies or links the file, or an index and its shards, into the first folder of its kind. See ModelLibrary::add for what it throws.
 AddedModel add_model(registry::Library& library, const AddModelRequest& request, const ModelLibrary::Progress& progress);
 
 }  // namespace veneer::engine

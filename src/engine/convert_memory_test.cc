@@ -31,7 +31,7 @@ bool reset_peak() {
 
 // Tensors of zeros that take no place on the disk.
 std::string sparse_file(const std::filesystem::path& path, int tensors, uint64_t each) {
-  std::vector<formats::SafetensorsFile::Entry> entries;
+  std::vector<formats::SafetensorsEntry> entries;
   for (int i = 0; i < tensors; ++i) {
     const uint64_t begin = static_cast<uint64_t>(i) * each;
     entries.push_back({"t" + std::to_string(i), DType::f16, Shape({static_cast<int64_t>(each / 2)}), begin, begin + each});

@@ -12,9 +12,11 @@
 #include <utility>
 
 #include "engine/convert_plan.h"
+#include "engine/convert_shards.h"
 #include "formats/atomic_file.h"
 #include "formats/metadata_fields.h"
 #include "formats/sha256.h"
+#include "formats/shard_index.h"
 #include "formats/write_model.h"
 #include "models/family/checkpoint.h"
 #include "veneer/model_files.h"
@@ -27,6 +29,8 @@ using formats::TargetFormat;
 using Metadata = std::map<std::string, std::string>;
 
 constexpr const char* kSourceSha256 = "veneer.source_sha256";
+// What others write at most into one shard.
+constexpr uint64_t kShardBytes = uint64_t{5} << 30;
 
 // A file as it is now.
 using FileId = std::tuple<uint64_t, uint64_t, int64_t, int64_t>;
@@ -43,19 +47,14 @@ std::vector<FileId> identify_all(const ModelFile& file) {
   return out;
 }
 
-// Of one file its own; of shards, of lines like those of sha256sum.
+// As formats::sha256_of_model() has it.
 std::string source_hash(const ModelFile& file, const std::atomic<bool>& stop) {
   const auto heed = [&stop](uint64_t, uint64_t) {
     if (stop) throw Error(ErrorCode::cancelled, "convert: stopped");
   };
-  const std::vector<std::filesystem::path> files = file.files();
-  if (files.size() == 1) return formats::sha256_hex_of_file(files.front(), heed);
-  formats::Sha256 lines;
-  for (const std::filesystem::path& path : files) {
-    const std::string line = formats::sha256_hex_of_file(path, heed) + "  " + path.filename().string() + "\n";
-    lines.add(std::as_bytes(std::span(line)));
-  }
-  return lines.finish_hex();
+  std::vector<std::string> hashes;
+  for (const std::filesystem::path& path : file.files()) hashes.push_back(formats::sha256_hex_of_file(path, heed));
+  return formats::sha256_of_model(file.files(), hashes);
 }
 
 uint64_t total_size(const std::vector<std::filesystem::path>& files) {
@@ -110,17 +109,23 @@ std::optional<std::string> architecture_of(const ModelFile& file) {
   return std::nullopt;
 }
 
-// A source that tells the checksum of its tensors has to have it.
+// A file that tells the checksum of its tensors has to have it.
 void check_own_checksum(const ModelFile& file, const FileProgress& progress) {
-  const auto told = file.metadata().find(std::string(formats::kTensorsSha256));
-  if (told == file.metadata().end() || file.files().size() != 1) return;
-  const auto checksum = formats::checksum_of_tensors(file.files().front(), [&](uint64_t done, uint64_t total) {
+  const std::optional<formats::ToldChecksum> told = formats::told_checksum(file);
+  if (!told) return;
+  const auto told_progress = [&](uint64_t done, uint64_t total) {
     if (progress) progress("checking the source", done, total);
-  });
-  if (checksum && *checksum != told->second) {
-    throw Error(ErrorCode::corrupt, "convert: tensors of the source are not those that its header tells",
-                {{"file", file.name()}, {"want", told->second}, {"got", *checksum}});
-  }
+  };
+  const std::string checksum = formats::sha256_hex_of_file(file.files().front(), told_progress, told->begin);
+  if (checksum == told->sha256) return;
+  throw Error(ErrorCode::corrupt, "convert: tensors of the source are not those that its header tells",
+              {{"file", file.name()}, {"want", told->sha256}, {"got", checksum}});
+}
+
+void check_own_checksums(const ModelFile& file, const FileProgress& progress) {
+  const std::vector<std::filesystem::path> files = file.files();
+  if (files.size() == 1) return check_own_checksum(file, progress);
+  for (size_t i = 1; i < files.size(); ++i) check_own_checksum(ModelFile::open(files[i]), progress);
 }
 
 void report_progress(engine::ConversionPlan& plan, const FileProgress& progress) {
@@ -169,6 +174,10 @@ void finish(const ConvertRequest& request, formats::AtomicFile& target, const en
 
 void check_target(const ConvertRequest& request) {
   if (request.target.empty()) throw Error(ErrorCode::invalid, "convert: target has no name");
+  if (request.shard_bytes > 0 && !formats::is_index_name(request.target)) {
+    throw Error(ErrorCode::invalid, "convert: shards need an index as their target",
+                {{"target", request.target}, {"allowed", "*" + std::string(formats::kIndexEnding)}});
+  }
   std::error_code ignored;
   const auto status = std::filesystem::symlink_status(request.target, ignored);
   // A link gives way itself; but one to a device stands for the device.
@@ -185,12 +194,23 @@ void check_target(const ConvertRequest& request) {
 // A file may be replaced by what it was converted to, when that is asked for; of several, the others would be left without it.
 void check_not_a_shard(const ConvertRequest& request, const ModelFile& file) {
   if (file.format() != "sharded safetensors") return;
-  std::vector<std::filesystem::path> sources = file.files();
-  sources.emplace_back(request.source);
-  for (const std::filesystem::path& source : sources) {
+  for (const std::filesystem::path& source : file.files()) {
     std::error_code ignored;
     if (std::filesystem::equivalent(source, request.target, ignored)) {
       throw Error(ErrorCode::invalid, "convert: target is a part of the source", {{"source", source.string()}, {"target", request.target}});
+    }
+  }
+}
+
+// The names of shards are free, or may be taken, but never from the source.
+void check_shards(const ConvertRequest& request, const ModelFile& file, const std::vector<std::filesystem::path>& shards) {
+  for (const std::filesystem::path& shard : shards) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(shard, ignored))) continue;
+    if (!request.replace) throw Error(ErrorCode::invalid, "convert: target exists", {{"target", shard.string()}});
+    for (const std::filesystem::path& source : file.files()) {
+      if (!std::filesystem::equivalent(source, shard, ignored)) continue;
+      throw Error(ErrorCode::invalid, "convert: target is a part of the source", {{"source", source.string()}, {"target", shard.string()}});
     }
   }
 }
@@ -210,10 +230,10 @@ ConvertReport convert_model(const ConvertRequest& request, const FileProgress& p
   check_not_a_shard(request, file);
   const std::vector<FileId> before = identify_all(file);
   engine::ConversionPlan plan = engine::plan_conversion(request, file);
-  check_own_checksum(file, progress);
+  check_own_checksums(file, progress);
 
   ConvertReport out{.source = request.source, .target = request.target, .source_format = std::string(file.format())};
-  out.target_format = plan.format == TargetFormat::gguf ? "gguf" : "safetensors";
+  out.target_format = plan.format == TargetFormat::gguf ? "gguf" : formats::is_index_name(request.target) ? "sharded safetensors" : "safetensors";
   out.num_tensors = plan.tensors.size();
   out.num_converted = plan.num_converted;
   out.num_left_out = plan.num_left_out;
@@ -228,13 +248,24 @@ ConvertReport convert_model(const ConvertRequest& request, const FileProgress& p
 
   // Hashing reads the source ahead of the conversion, which then finds it in the system's memory.
   std::atomic<bool> stop = false;
-  std::future<std::string> hash = std::async(std::launch::async, [&] { return source_hash(file, stop); });
+  const std::shared_future<std::string> hash = std::async(std::launch::async, [&] { return source_hash(file, stop); });
   const StopOnExit stop_on_exit{stop};
-  formats::AtomicFile target = formats::AtomicFile::create(request.target);
-  out.tensors_sha256 = formats::write_model(target, plan.format, plan.tensors, metadata, [&]() -> Metadata {
+  const auto late = [&]() -> Metadata {
     out.source_sha256 = hash.get();
     return {{kSourceSha256, out.source_sha256}};
-  });
+  };
+  if (formats::is_index_name(request.target)) {
+    engine::ShardWriter shards(request.target, std::move(plan.tensors), request.shard_bytes > 0 ? request.shard_bytes : kShardBytes);
+    check_shards(request, file, shards.files());
+    shards.write(metadata, late);
+    check_source(want, file, before, out.source_sha256);
+    shards.commit(request.replace);
+    out.tensors_sha256 = shards.checksum();
+    out.target_bytes = shards.size_bytes();
+    return out;
+  }
+  formats::AtomicFile target = formats::AtomicFile::create(request.target);
+  out.tensors_sha256 = formats::write_model(target, plan.format, plan.tensors, metadata, late);
   check_source(want, file, before, out.source_sha256);
   finish(request, target, plan, out);
   return out;

@@ -46,7 +46,7 @@ class ConvertModel : public ::testing::Test {
     return path("source.safetensors");
   }
 
-  ConvertReport convert(ConvertRequest request) const { return convert_model(request); }
+  ConvertReport convert(const ConvertRequest& request) const { return convert_model(request); }
   static Error error_of(const ConvertRequest& request) {
     try {
       (void)convert_model(request);
@@ -227,7 +227,7 @@ TEST_F(ConvertModel, RequestsThatBreakARuleNameWhatIsAllowed) {
   EXPECT_EQ(allowed({.target = path("x.safetensors"), .dtype = "f64"}), "f32, f16, bf16, f8_e4m3fn, f8_e5m2");
   EXPECT_EQ(allowed({.target = path("x.gguf"), .dtype = "f8_e5m2"}), "f32, f16, bf16");
   EXPECT_EQ(allowed({.target = path("x.safetensors"), .quantise = "q8_0"}), "fp8_scaled");
-  EXPECT_EQ(allowed({.target = path("x.gguf"), .quantise = "q4_k"}), "q8_0, q5_1, q5_0, q4_1, q4_0, fp8_scaled");
+  EXPECT_EQ(allowed({.target = path("x.gguf"), .quantise = "q3_0"}), "q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k, q2_k, fp8_scaled");
   EXPECT_EQ(allowed({.target = path("x.safetensors"), .extract = "lora"}), "unet, vae, clip");
   folder_.write("there.safetensors", "old");
   EXPECT_EQ(error_of({.source = source, .target = path("there.safetensors")}).text(), "convert: target exists");
@@ -243,7 +243,9 @@ TEST_F(ConvertModel, ATargetMayTakeThePlaceOfItsSource) {
 
 TEST_F(ConvertModel, ATargetThatIsAShardOrTheIndexOfTheSourceIsRefused) {
   const std::string shard = checkpoint();
-  const std::string index = folder_.write("m.safetensors.index.json", R"({"weight_map":{"alphas_cumprod":"source.safetensors"}})").string();
+  std::string map;
+  for (const std::string& name : names(shard)) map += (map.empty() ? "\"" : ",\"") + name + R"(":"source.safetensors")";
+  const std::string index = folder_.write("m.safetensors.index.json", R"({"weight_map":{)" + map + "}}").string();
   for (const std::string& target : {shard, index}) {
     EXPECT_EQ(error_of({.source = index, .target = target, .replace = true}).text(), "convert: target is a part of the source");
   }

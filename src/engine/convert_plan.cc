@@ -23,7 +23,16 @@ using Tensors = std::map<std::string, Tensor, std::less<>>;
 
 constexpr auto kDTypes = std::to_array<DType>({DType::f32, DType::f16, DType::bf16, DType::f8_e4m3fn, DType::f8_e5m2});
 constexpr std::string_view kScaledFp8 = "fp8_scaled", kWeight = ".weight";
-constexpr auto kQuantised = std::to_array<std::string_view>({"q8_0", "q5_1", "q5_0", "q4_1", "q4_0"});
+constexpr auto kBlocks = std::to_array<DType>(
+    {DType::q8_0, DType::q6_k, DType::q5_k, DType::q5_1, DType::q5_0, DType::q4_k, DType::q4_1, DType::q4_0, DType::q3_k, DType::q2_k});
+constexpr const char* kQuantised = "q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k, q2_k";
+
+// What takes the place of blocks of 256 in rows that are whole blocks of 32 only: the next with as many bits or more.
+struct Fallback {
+  DType dtype, instead;
+};
+constexpr auto kFallbacks = std::to_array<Fallback>(
+    {{DType::q6_k, DType::q8_0}, {DType::q5_k, DType::q5_1}, {DType::q4_k, DType::q4_1}, {DType::q3_k, DType::q4_0}, {DType::q2_k, DType::q4_0}});
 
 bool is_fp8(DType dtype) { return dtype == DType::f8_e4m3fn || dtype == DType::f8_e5m2; }
 
@@ -36,17 +45,23 @@ std::optional<DType> wanted_dtype(const ConvertRequest& request) {
               {{"dtype", request.dtype}, {"allowed", "f32, f16, bf16, f8_e4m3fn, f8_e5m2"}});
 }
 
+std::optional<DType> blocks_called(const std::string& name) {
+  const auto* const found = std::ranges::find_if(kBlocks, [&](DType dtype) { return name == to_string(dtype); });
+  return found != kBlocks.end() ? std::optional(*found) : std::nullopt;
+}
+
 // nullopt for none and for fp8_scaled.
 std::optional<DType> wanted_blocks(const ConvertRequest& request, TargetFormat format) {
   if (request.quantise.empty()) return std::nullopt;
   const auto refuse = [&](const char* text, const char* allowed) {
     return Error(ErrorCode::invalid, text, {{"quantise", request.quantise}, {"target", request.target}, {"allowed", allowed}});
   };
-  const bool blocks = std::ranges::find(kQuantised, request.quantise) != kQuantised.end();
-  if (!blocks && request.quantise != kScaledFp8) throw refuse("convert: no such quantisation", "q8_0, q5_1, q5_0, q4_1, q4_0, fp8_scaled");
+  const std::optional<DType> blocks = blocks_called(request.quantise);
+  const std::string all = std::string(kQuantised) + ", " + std::string(kScaledFp8);
+  if (!blocks && request.quantise != kScaledFp8) throw refuse("convert: no such quantisation", all.c_str());
   if (blocks && format != TargetFormat::gguf) throw refuse("convert: blocks need a target that ends with .gguf", "fp8_scaled");
-  if (!blocks && format == TargetFormat::gguf) throw refuse("convert: fp8 has no place in GGUF", "q8_0, q5_1, q5_0, q4_1, q4_0");
-  return blocks ? std::optional(dtype_from_string(request.quantise)) : std::nullopt;
+  if (!blocks && format == TargetFormat::gguf) throw refuse("convert: fp8 has no place in GGUF", kQuantised);
+  return blocks;
 }
 
 class Planner {
@@ -91,11 +106,17 @@ class Planner {
 
   static bool is_matrix(const Tensor& tensor) { return is_floating(tensor.dtype()) && tensor.rank() >= 2 && tensor.num_elements() > 0; }
 
+  static bool fits_rows(const Tensor& tensor, DType blocks) {
+    return static_cast<uint64_t>(tensor.dim(tensor.rank() - 1)) % block_size(blocks).elements == 0;
+  }
+
   DType target_dtype(const Tensor& tensor) const {
     if (!is_floating(tensor.dtype())) return tensor.dtype();
-    const bool whole_blocks =
-        tensor.rank() >= 2 && blocks_ && static_cast<uint64_t>(tensor.dim(tensor.rank() - 1)) % block_size(*blocks_).elements == 0;
-    if (whole_blocks && tensor.num_elements() > 0) return *blocks_;
+    if (blocks_ && is_matrix(tensor)) {
+      const auto* const fallback = std::ranges::find(kFallbacks, *blocks_, &Fallback::dtype);
+      if (fits_rows(tensor, *blocks_)) return *blocks_;
+      if (fallback != kFallbacks.end() && fits_rows(tensor, fallback->instead)) return fallback->instead;
+    }
     if (dtype_) return *dtype_;
     if (tensor.scale() != 1) return DType::f32;
     // What the format has no place for, in the smallest dtype that holds it exactly.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;       // elements; whole blocks of every quantised dtype
 constexpr size_t kPieceBytes = size_t{4} << 20;  // of bytes that stay as they are
-constexpr size_t kBlocksPerTask = size_t{1} << 10;
+constexpr size_t kElementsPerTask = size_t{1} << 15;
 
 std::span<const std::byte> bytes_of(const Tensor& tensor, size_t begin, size_t count) {
   const BlockSize block = block_size(tensor.dtype());
@@ -63,7 +63,7 @@ void require_range(std::span<const float> values, DType dtype, const std::string
 void put_quantised(std::span<const float> values, DType dtype, std::vector<std::byte>& bytes) {
   const BlockSize block = block_size(dtype);
   bytes.resize(values.size() / block.elements * block.bytes);
-  parallel_for(values.size() / block.elements, kBlocksPerTask, [&](size_t first, size_t last) {
+  parallel_for(values.size() / block.elements, kElementsPerTask / block.elements, [&](size_t first, size_t last) {
     quantise_blocks(dtype, values.subspan(first * block.elements, (last - first) * block.elements), bytes.data() + first * block.bytes);
   });
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/graph_drawing.h"
+#include "engine/prompt_embeddings.h"
 #include "engine/stand_ins.h"
 #include "engine/workflow_input.h"
 #include "engine/workflow_models.h"
@@ -33,10 +34,15 @@ struct Graph {
 Graph read_graph(std::string_view workflow, const graph::NodeRegistry& nodes, const graph::Environment& environment) {
   WorkflowInput input = read_workflow(workflow, nodes);
   Graph out;
-  for (NamedModel& model : resolve_models(input.prompt, nodes, environment.get<registry::Library>())) {
-    std::string id = model.node;
-    out.models.emplace(std::move(id), std::move(model));
-  }
+  const auto add = [&out](std::vector<NamedModel> models) {
+    for (NamedModel& model : models) {
+      std::string id = model.node;
+      out.models.emplace(std::move(id), std::move(model));
+    }
+  };
+  auto& library = environment.get<registry::Library>();
+  add(resolve_models(input.prompt, nodes, library));
+  add(named_embeddings(input.prompt, nodes, library));
   StandIns stand_ins = with_stand_ins(input.prompt, nodes, false);
   out.prompt = graph::Prompt::from_json(std::move(input.prompt));
   out.nodes = std::move(stand_ins.nodes);

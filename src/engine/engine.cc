@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/profile_report.h"
 #include "engine/cancel_watch.h"
 #include "engine/convert_workflow.h"
 #include "engine/core.h"
@@ -56,6 +57,14 @@ NodeInfo describe_node(const graph::NodeDef& def, const graph::Environment& envi
   return info;
 }
 
+ProfileReport report_of(Profile& profile) {
+  const std::vector<ProfileEvent> events = profile.take();
+  ProfileReport report = profile_report(events);
+  report.trace = chrome_trace(events);
+  report.dropped = profile.dropped();
+  return report;
+}
+
 }  // namespace
 
 struct Engine::Impl {
@@ -84,15 +93,20 @@ JobResult Engine::run_workflow(std::string_view workflow, const JobOptions& opti
   request.prompt_id = std::to_string(++impl_->runs);
   request.outputs = validation.outputs;
   request.extra_pnginfo = std::move(input.extra_pnginfo);
-  engine::JobObserver observer(options, impl_->core.environment().get<nodes::ImageFolders>());
+  Profile* profile = impl_->core.environment().get<nodes::ComputeSettings>().profile.get();
+  if (profile != nullptr) profile->take();  // of a job that failed
+  engine::JobObserver observer(options, impl_->core.environment().get<nodes::ImageFolders>(), profile);
   const engine::CancelWatch watch(options.cancelled, request.cancel);
   const graph::ExecutionResult run = impl_->executor->run(validation.prompt, request, observer);
   impl_->core.trim();
   JobResult result = observer.finish(run);
+  if (profile != nullptr) result.profile = report_of(*profile);
   const std::vector<std::string> remarks = engine::remark_lines(input.remarks);
   result.reports.insert(result.reports.begin(), remarks.begin(), remarks.end());
   return result;
 }
+
+const std::vector<PluginInfo>& Engine::plugins() const { return impl_->core.plugins(); }
 
 ConvertedWorkflow Engine::convert_workflow(std::string_view workflow) const { return engine::convert_workflow(workflow, impl_->core.registry()); }
 

@@ -111,7 +111,7 @@ FrontendInstall install_frontend(const fs::path& wheel, const fs::path& folder) 
   fs::remove_all(old);
   try {
     fs::create_directories(fresh);
-    const FrontendInstall done = unpack(archive, fresh, wheel.string());
+    FrontendInstall done = unpack(archive, fresh, wheel.string());
     if (fs::exists(folder)) fs::rename(folder, old);
     fs::rename(fresh, folder);
     fs::remove_all(old);

@@ -14,6 +14,8 @@ namespace {
 
 using Severity = WorkflowFinding::Severity;
 
+constexpr std::string_view kEmbeddings = "embeddings";
+
 // The types of files that a folder's loaders take.
 struct Place {
   std::string_view kind;
@@ -25,7 +27,7 @@ constexpr std::array kPlaces = {Place{"checkpoints", {"checkpoint"}},
                                 Place{"diffusion_models", {"diffusion_model", "checkpoint"}},
                                 Place{"text_encoders", {"text_encoder", "checkpoint"}},
                                 Place{"controlnet", {"controlnet", "t2i_adapter"}},
-                                Place{"embeddings", {"embedding"}},
+                                Place{kEmbeddings, {"embedding"}},
                                 Place{"upscale_models", {"upscaler"}},
                                 Place{"clip_vision", {"clip_vision"}}};
 
@@ -51,7 +53,9 @@ class Checker {
 
   void check(const NamedModel& model, bool read_file) {
     WorkflowModel entry{model.node, model.class_type, model.input, model.kind, model.reference, model.name, model.file.string(), 0, "", "", ""};
-    if (!model.problem.empty()) add(model, Severity::error, "reference_not_found", model.problem);
+    if (!model.problem.empty()) {
+      add(model, Severity::error, model.kind == kEmbeddings ? "embedding_not_found" : "reference_not_found", model.problem).nearest = model.nearest;
+    }
     if (!model.file.empty() && read_file) read(model, entry);
     out_.models.push_back(std::move(entry));
   }

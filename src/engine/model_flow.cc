@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "graph/prompt.h"
@@ -17,7 +18,8 @@ struct Carried {
   std::string family;
   std::string what;  // "checkpoints/x.safetensors", for messages
   int latent_channels = 0;
-  bool empty() const { return family.empty() && latent_channels == 0; }
+  std::set<int64_t> text_widths = {};  // of text encoders
+  bool empty() const { return family.empty() && latent_channels == 0 && text_widths.empty(); }
 };
 using ByType = std::map<std::string, std::vector<Carried>, std::less<>>;
 
@@ -114,13 +116,18 @@ class Flow {
     return in;
   }
 
-  static bool is_adapter(const LoadedFacts& model) { return model.kind == "loras"; }
+  static bool is_embedding(const LoadedFacts& model) { return model.kind == "embeddings"; }
+  static bool is_adapter(const LoadedFacts& model) { return model.kind == "loras" || is_embedding(model); }
 
   static Carried carried_out(const std::string& type, const ByType& in, const std::vector<LoadedFacts>* own) {
     if (own != nullptr) {
+      std::optional<Carried> out;
       for (const LoadedFacts& model : *own) {
-        if (is_adapter(model) ? type == "HOOKS" : true) return {model.facts->family, model.kind + "/" + model.name, channels_of(*model.facts)};
+        if (is_adapter(model) && (type != "HOOKS" || is_embedding(model))) continue;
+        if (!out) out = Carried{model.facts->family, model.kind + "/" + model.name, channels_of(*model.facts)};
+        out->text_widths.insert(model.facts->text_widths.begin(), model.facts->text_widths.end());  // an encoder may be in two files
       }
+      if (out) return *std::move(out);
     }
     const auto same = in.find(type);
     if (same != in.end()) return same->second.front();
@@ -132,6 +139,7 @@ class Flow {
   }
 
   void check_adapter(const graph::PromptNode& node, const LoadedFacts& model, const ByType& in) {
+    if (is_embedding(model)) return check_embedding(node, model, in);
     if (!is_adapter(model) || model.facts->family.empty()) return;
     for (const char* type : {"MODEL", "CLIP"}) {
       const auto base = in.find(type);
@@ -141,6 +149,30 @@ class Flow {
           "this adapter is for " + model.facts->family + ", and the model is " + other->family + " (" + other->what + ")", other->family);
       return;
     }
+  }
+
+  void check_embedding(const graph::PromptNode& node, const LoadedFacts& model, const ByType& in) {
+    const auto clips = in.find("CLIP");
+    if (clips == in.end()) return;
+    const Carried& clip = clips->second.front();
+    if (const Carried* other = conflict(model.facts->family, clips->second)) {
+      return add(node, model.input, model.name,
+                 "this embedding is for " + model.facts->family + ", and the text encoder is of " + other->family + " (" + other->what + ")",
+                 other->family);
+    }
+    const std::set<int64_t>& have = model.facts->text_widths;
+    const bool fits = std::ranges::any_of(have, [&](int64_t width) { return clip.text_widths.contains(width); });
+    if (fits || have.empty() || clip.text_widths.empty()) return;
+    add(node, model.input, model.name,
+        "the vectors of this embedding have " + listed(have) + " numbers, those of the text encoder " + listed(clip.text_widths) + " (" + clip.what +
+            ")",
+        listed(clip.text_widths));
+  }
+
+  static std::string listed(const std::set<int64_t>& numbers) {
+    std::string out;
+    for (const int64_t number : numbers) out += (out.empty() ? "" : " or ") + std::to_string(number);
+    return out;
   }
 
   // The first of another known family.

@@ -38,8 +38,6 @@ void add_facts(ModelEntry& entry, const registry::ModelFacts& facts) {
   entry.metadata = facts.metadata;
 }
 
-constexpr std::string_view kSharded = "sharded safetensors";
-
 // Whether the files of a kind are weights, which a reader of this program has to take.
 bool is_weights(const registry::ModelKind& kind) { return std::ranges::find(kind.extensions, ".safetensors") != kind.extensions.end(); }
 
@@ -137,15 +135,12 @@ struct ModelLibrary::Impl {
     out.problem = place.problem;
     if (!out.problem.empty()) return out;
     try {
-      out.size_bytes = registry::identify(place.file).size_bytes;
+      out.size_bytes = library.size_bytes(place.file);
       out.sha256 = library.known_hash(place.file).value_or("");
       if (!out.sha256.empty()) out.cache_key = registry::cache_key(place.file.filename().string(), out.sha256);
       if (!header) return out;
       const registry::ModelFacts& facts = *library.facts(place.file);
       add_facts(out, facts);
-      if (facts.format != kSharded) return out;
-      out.size_bytes += facts.size_bytes;
-      out.sha256 = out.cache_key = {};  // the index's alone would say nothing of the shards
     } catch (const Error& error) {
       out.problem = error.what();
     }
@@ -155,7 +150,6 @@ struct ModelLibrary::Impl {
   VerifiedModel verify(const Place& place, const Progress& progress, bool anew = false) {
     VerifiedModel out{place.kind, place.name, place.file.string(), "", "", "", false, place.problem};
     if (!out.problem.empty()) return out;
-    refuse_index(place.file);
     registry::HashIndex::Progress one;
     if (progress) one = [&](uint64_t done, uint64_t all) { progress(out.file, done, all); };
     const registry::Library::Verified verified = library.verify(place.file, one, anew);
@@ -163,9 +157,7 @@ struct ModelLibrary::Impl {
     out.cache_key = verified.cache_key;
     out.link = verified.link.string();
     out.was_known = verified.was_known;
-    if (!verified.other_before.empty()) {
-      out.problem = "model: the content is another than before, though size and times tell of no change: sha256 was " + verified.other_before;
-    }
+    out.problem = verified.problem;
     try {
       if (place.kind.empty() || is_weights(library.folders().kind(place.kind))) library.facts(place.file);
     } catch (const Error& error) {
@@ -173,18 +165,6 @@ struct ModelLibrary::Impl {
       out.problem = error.what();
     }
     return out;
-  }
-
-  // Its hash would not change when a shard does.
-  void refuse_index(const fs::path& file) {
-    if (file.extension() != ".json") return;
-    try {
-      if (library.facts(file)->format != kSharded) return;
-    } catch (const Error&) {
-      return;  // told where the header is read
-    }
-    throw Error(ErrorCode::unsupported, "model: the index of a model in shards has no hash: convert it to one file",
-                {{"file", file.string()}, {"help", "veneer convert INDEX MODEL.safetensors"}});
   }
 
   registry::Library library;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "formats/model_file.h"
+#include "formats/shard_index.h"
 #include "nodes/model_store.h"
 
 namespace veneer::engine {
@@ -41,6 +42,16 @@ std::vector<std::filesystem::path> ModelListing::folders(const std::string& kind
   return out;
 }
 
+// With the shards of an index, where they are.
+uint64_t ModelListing::size_of(const std::filesystem::path& file, uint64_t own) const {
+  try {
+    const registry::ModelFolders& models = core_.models().folders();
+    return formats::is_index_name(file.filename().string()) ? registry::size_of_all(models.files(file)) : own;
+  } catch (const Error&) {
+    return own;
+  }
+}
+
 std::vector<ModelFileInfo> ModelListing::files(const std::string& kind) const {
   const std::vector<std::filesystem::path> places = folders(kind);
   std::vector<ModelFileInfo> out;
@@ -48,7 +59,7 @@ std::vector<ModelFileInfo> ModelListing::files(const std::string& kind) const {
     for (size_t i = 0; i < places.size(); ++i) {
       struct stat info {};
       if (::stat((places[i] / name).c_str(), &info) != 0) continue;
-      out.push_back({name, i, static_cast<uint64_t>(info.st_size), seconds(info.st_mtim), seconds(info.st_ctim)});
+      out.push_back({name, i, size_of(places[i] / name, static_cast<uint64_t>(info.st_size)), seconds(info.st_mtim), seconds(info.st_ctim)});
       break;
     }
   }

@@ -37,6 +37,7 @@ class ModelListing {
   std::optional<graph::Json> metadata(const std::string& kind, const std::string& name) const;
 
  private:
+  uint64_t size_of(const std::filesystem::path& file, uint64_t own) const;
   const Core& core_;
 };
 

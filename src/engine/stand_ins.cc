@@ -14,6 +14,8 @@ namespace {
 using graph::Json;
 
 constexpr size_t kMostOutputs = 1000;
+// Classes for which names that are near are looked for: that takes a while for each.
+constexpr size_t kMostSuggested = 500;
 
 std::string class_of(const Json& node) {
   const auto class_type = node.is_object() ? node.find("class_type") : node.end();
@@ -56,7 +58,7 @@ StandIns with_stand_ins(const Json& prompt, const graph::NodeRegistry& nodes, bo
   }
   if (!prompt.is_object()) return out;
   for (const auto& [name, count] : unknown_classes(prompt, nodes)) {
-    out.unknown[name] = nodes.nearest(name);
+    out.unknown[name] = out.unknown.size() < kMostSuggested ? nodes.nearest(name) : std::vector<std::string>();
     graph::NodeDef stand_in;
     stand_in.class_type = name;
     stand_in.output_node = all_outputs;

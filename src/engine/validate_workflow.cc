@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "engine/editor_models.h"
 #include "engine/graph_findings.h"
 #include "engine/model_checks.h"
 #include "engine/portability.h"
+#include "engine/prompt_embeddings.h"
 #include "engine/workflow_findings.h"
 #include "engine/workflow_input.h"
 #include "engine/workflow_lock.h"
@@ -50,6 +53,14 @@ std::vector<WorkflowFinding> conversion_findings(const WorkflowInput& input) {
   return findings;
 }
 
+// Those that inputs choose, and those that prompts name.
+std::vector<NamedModel> all_models(Json& prompt, const graph::NodeRegistry& nodes, registry::Library& library) {
+  std::vector<NamedModel> out = resolve_models(prompt, nodes, library);
+  std::vector<NamedModel> embeddings = named_embeddings(prompt, nodes, library);
+  out.insert(out.end(), std::make_move_iterator(embeddings.begin()), std::make_move_iterator(embeddings.end()));
+  return out;
+}
+
 }  // namespace
 
 WorkflowReport validate_workflow(std::string_view workflow, const graph::NodeRegistry& nodes, const graph::Environment& environment,
@@ -61,12 +72,15 @@ WorkflowReport validate_workflow(std::string_view workflow, const graph::NodeReg
   report.nodes = input.prompt.size();
   report.findings = conversion_findings(input);
   append(report.findings, portability_findings(input.prompt, nodes));
-  const std::vector<NamedModel> named = resolve_models(input.prompt, nodes, library);
+  const std::vector<NamedModel> named = all_models(input.prompt, nodes, library);
   CheckedModels checked = check_models(named, library, options.check_models);
   report.models = std::move(checked.models);
   append(report.findings, std::move(checked.findings));
   append(report.findings, graph_findings(input.prompt, nodes, environment, options.strict));
   append(report.findings, flow_findings(input.prompt, nodes, checked.facts));
+  if (input.extra_pnginfo.is_object() && input.extra_pnginfo.contains("workflow")) {
+    append(report.findings, editor_model_findings(input.extra_pnginfo.at("workflow"), library, options.check_models, options.on_hash));
+  }
   if (!options.lock.empty()) append(report.findings, lock_findings(read_lock(options.lock), named, library, options.on_hash));
   drop_repeated(report.findings);
   if (options.strict) {
@@ -83,7 +97,7 @@ std::string lock_workflow(std::string_view workflow, const graph::NodeRegistry& 
                           const HashProgress& progress) {
   WorkflowInput input = read_workflow(workflow, nodes);
   auto& library = environment.get<registry::Library>();
-  return write_lock(resolve_models(input.prompt, nodes, library), library, progress);
+  return write_lock(all_models(input.prompt, nodes, library), library, progress);
 }
 
 }  // namespace veneer::engine

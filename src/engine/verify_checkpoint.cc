@@ -8,6 +8,8 @@
 #include "engine/compare_with_file.h"
 #include "engine/open_variant.h"
 #include "formats/model_file.h"
+#include "formats/sha256.h"
+#include "formats/write_model.h"
 #include "models/family/checkpoint.h"
 
 namespace veneer::engine {
@@ -84,6 +86,16 @@ const BaseModel* find_part(const models::LoadedCheckpoint& checkpoint, std::stri
   return checkpoint.vae ? checkpoint.vae->base.get() : nullptr;
 }
 
+void check_told(const std::filesystem::path& path, VerifyReport& out) {
+  const std::optional<formats::ToldChecksum> told = formats::told_checksum(formats::ModelFile::open(path));
+  if (!told || !out.broken_file.empty()) return;
+  const std::string tensors = formats::sha256_hex_of_file(path, {}, told->begin);
+  if (tensors == told->sha256) return;
+  out.broken_file = path.string();
+  out.told_sha256 = told->sha256;
+  out.tensors_sha256 = tensors;
+}
+
 }  // namespace
 
 VerifyReport verify_checkpoint(nodes::ModelStore& models, const std::string& name, const std::function<void()>& between) {
@@ -111,6 +123,7 @@ VerifyReport verify_checkpoint(nodes::ModelStore& models, const std::string& nam
     out.parts.push_back(std::move(verified));
   }
   out.num_unused = now.unused.size();
+  for (const std::filesystem::path& path : file.files()) check_told(path, out);
   return out;
 }
 

@@ -140,6 +140,7 @@ WorkflowInput read_workflow(std::string_view bytes, const graph::NodeRegistry& r
 
 std::vector<std::string> remark_lines(const std::vector<graph::EditorRemark>& remarks) {
   std::vector<std::string> lines;
+  lines.reserve(remarks.size());
   for (const graph::EditorRemark& remark : remarks) {
     lines.push_back("node " + remark.node + " (" + remark.class_type + ")" + (remark.input.empty() ? "" : ", input " + remark.input) + ": " +
                     remark.text);

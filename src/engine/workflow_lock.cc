@@ -1,11 +1,11 @@
 #include "engine/workflow_lock.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "graph/json_text.h"
-#include "registry/file_identity.h"
 #include "veneer/error.h"
 
 namespace veneer::engine {
@@ -17,29 +17,53 @@ constexpr int kVersion = 1;
 constexpr size_t kMostModels = 100'000;
 constexpr size_t kHashDigits = 64;
 
+registry::HashIndex::Progress progress_of(const NamedModel& model, const HashProgress& progress) {
+  if (!progress) return {};
+  return [&](uint64_t done, uint64_t all) { progress(model.file.string(), done, all); };
+}
+
 std::string hash_of(const NamedModel& model, registry::Library& library, const HashProgress& progress) {
-  registry::HashIndex::Progress one;
-  if (progress) one = [&](uint64_t done, uint64_t all) { progress(model.file.string(), done, all); };
-  return library.hash(model.file, one);
+  return library.hash(model.file, progress_of(model, progress));
 }
 
 [[noreturn]] void refuse(const char* rule, size_t index) { throw Error(ErrorCode::invalid, rule, {{"entry", std::to_string(index)}}); }
 
-LockedModel read_entry(const Json& entry, size_t index) {
-  const auto text = [&](const char* name) {
-    if (!entry.is_object() || !entry.contains(name) || !entry.at(name).is_string()) refuse("lock: an entry needs kind, name, size and sha256", index);
-    return entry.at(name).get<std::string>();
-  };
-  LockedModel model;
-  model.kind = text("kind");
-  model.name = text("name");
-  model.sha256 = text("sha256");
+std::string text_of(const Json& entry, const char* name, size_t index) {
+  if (!entry.is_object() || !entry.contains(name) || !entry.at(name).is_string()) refuse("lock: an entry needs kind, name, size and sha256", index);
+  return entry.at(name).get<std::string>();
+}
+
+LockedFile read_file_entry(const Json& entry, size_t index) {
+  LockedFile file{text_of(entry, "name", index), 0, text_of(entry, "sha256", index)};
   if (!entry.contains("size") || !entry.at("size").is_number_unsigned()) refuse("lock: an entry has no size", index);
-  model.size_bytes = entry.at("size").get<uint64_t>();
-  if (model.sha256.size() != kHashDigits || model.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
+  file.size_bytes = entry.at("size").get<uint64_t>();
+  if (file.sha256.size() != kHashDigits || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
     refuse("lock: a sha256 has 64 digits 0-9 a-f", index);
   }
+  return file;
+}
+
+LockedModel read_entry(const Json& entry, size_t index) {
+  const std::string kind = text_of(entry, "kind", index);
+  LockedFile whole = read_file_entry(entry, index);
+  LockedModel model{kind, std::move(whole.name), whole.size_bytes, std::move(whole.sha256)};
+  if (!entry.contains("files")) return model;
+  if (!entry.at("files").is_array() || entry.at("files").size() > kMostModels) refuse("lock: files of an entry are no list", index);
+  for (const Json& file : entry.at("files")) model.files.push_back(read_file_entry(file, index));
   return model;
+}
+
+// What the locked files of a model in shards say of those that are here: which is missing, is another, or is more.
+std::string difference_of(const std::vector<LockedFile>& locked, const NamedModel& model, registry::Library& library, const HashProgress& progress) {
+  std::map<std::string, const LockedFile*> by_name;
+  for (const LockedFile& file : locked) by_name[file.name] = &file;
+  for (const registry::Library::Part& part : library.parts(model.file, progress_of(model, progress))) {
+    const auto at = by_name.find(part.file.filename().string());
+    if (at == by_name.end()) return "the lock does not have the file " + part.file.filename().string();
+    if (at->second->sha256 != part.sha256) return "the file " + at->first + " has another content than the locked one";
+    by_name.erase(at);
+  }
+  return by_name.empty() ? std::string() : "the model does not have the locked file " + by_name.begin()->first;
 }
 
 WorkflowFinding finding(const NamedModel& model, std::string rule, std::string message) {
@@ -53,12 +77,28 @@ WorkflowFinding finding(const NamedModel& model, std::string rule, std::string m
   return out;
 }
 
+// A model whose index is broken, or has not all of its shards.
+std::optional<WorkflowFinding> broken_model(const NamedModel& model, const registry::Library& library) {
+  try {
+    (void)library.size_bytes(model.file);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return finding(model, "model_unreadable", error.what());
+  }
+}
+
 }  // namespace
 
 std::string write_lock(const std::vector<NamedModel>& models, registry::Library& library, const HashProgress& progress) {
   std::map<std::pair<std::string, std::string>, std::vector<const NamedModel*>> by_name;
   for (const NamedModel& model : models) {
     if (model.file.empty()) {
+      if (!model.problem.empty()) {
+        std::string near;
+        for (const std::string& name : model.nearest) near += (near.empty() ? "" : ", ") + name;
+        throw Error(ErrorCode::not_found, "lock: " + model.problem,
+                    {{"node", model.node}, {"input", model.input}, {"kind", model.kind}, {"name", model.reference}, {"nearest", near}});
+      }
       library.find(model.kind, model.reference);  // says why not
       throw Error(ErrorCode::not_found, "lock: a model does not exist", {{"kind", model.kind}, {"name", model.reference}});
     }
@@ -67,8 +107,14 @@ std::string write_lock(const std::vector<NamedModel>& models, registry::Library&
   Json list = Json::array();
   for (const auto& [key, uses] : by_name) {
     const NamedModel& model = *uses.front();
-    Json entry = {{"kind", key.first}, {"name", key.second}, {"size", registry::identify(model.file).size_bytes}};
+    Json entry = {{"kind", key.first}, {"name", key.second}, {"size", library.size_bytes(model.file)}};
     entry["sha256"] = hash_of(model, library, progress);
+    const std::vector<registry::Library::Part> parts = library.parts(model.file);
+    if (parts.size() > 1) {
+      for (const registry::Library::Part& part : parts) {
+        entry["files"].push_back({{"name", part.file.filename().string()}, {"size", part.size_bytes}, {"sha256", part.sha256}});
+      }
+    }
     entry["used_by"] = Json::array();
     for (const NamedModel* use : uses) entry["used_by"].push_back(use->node);
     list.push_back(std::move(entry));
@@ -111,8 +157,15 @@ std::vector<WorkflowFinding> lock_findings(const std::vector<LockedModel>& lock,
       continue;
     }
     if (!first) continue;  // told once for each file
-    const uint64_t size = registry::identify(model.file).size_bytes;
-    if (size != entry->second->size_bytes) {
+    if (std::optional<WorkflowFinding> broken = broken_model(model, library)) {
+      out.push_back(*std::move(broken));
+      continue;
+    }
+    const std::string of_shards = entry->second->files.empty() ? "" : difference_of(entry->second->files, model, library, progress);
+    const uint64_t size = library.size_bytes(model.file);
+    if (!of_shards.empty()) {
+      out.push_back(finding(model, "lock_hash", of_shards));
+    } else if (size != entry->second->size_bytes) {
       out.push_back(finding(model, "lock_size",
                             "the file has " + std::to_string(size) + " bytes, the locked one " + std::to_string(entry->second->size_bytes)));
     } else if (hash_of(model, library, progress) != entry->second->sha256) {

@@ -11,13 +11,20 @@
 
 namespace veneer::engine {
 
+struct LockedFile {
+  std::string name;  // beside the model
+  uint64_t size_bytes = 0;
+  std::string sha256;
+};
 struct LockedModel {
   std::string kind, name;
   uint64_t size_bytes = 0;
   std::string sha256;
+  std::vector<LockedFile> files = {};  // of a model in shards: the index and every shard
 };
 
-// The text of a lock file: {"veneer_lock": 1, "models": [{"kind", "name", "size", "sha256", "used_by": [...]}]}, sorted. Throws Error(not_found) for
+// The text of a lock file: {"veneer_lock": 1, "models": [{"kind", "name", "size", "sha256", "used_by": [...]}]}, sorted; a model in
+// shards has "files": [{"name", "size", "sha256"}] as well. Throws Error(not_found) for
 // a model that does not exist and what hashing does.
 std::string write_lock(const std::vector<NamedModel>& models, registry::Library& library, const HashProgress& progress);
 
@@ -25,7 +32,7 @@ std::string write_lock(const std::vector<NamedModel>& models, registry::Library&
 std::vector<LockedModel> read_lock(std::string_view text);
 
 // Whether the workflow's models are those of the lock: rules "lock_size", "lock_hash", "not_locked", "lock_unused". Files whose size differs are not
-// hashed.
+// hashed. Of a model in shards the file is named that is another, missing, or more than the lock has.
 std::vector<WorkflowFinding> lock_findings(const std::vector<LockedModel>& lock, const std::vector<NamedModel>& models, registry::Library& library,
                                            const HashProgress& progress);
 

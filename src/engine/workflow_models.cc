@@ -50,7 +50,7 @@ void resolve_node(const std::string& id, Json& node, const graph::NodeDef& def, 
     const std::string kind(nodes::model_kind_of(input));
     const auto value = kind.empty() ? inputs->end() : inputs->find(input.name);
     if (value == inputs->end() || !value->is_string()) continue;
-    NamedModel model{id, def.class_type, input.name, kind, value->get<std::string>(), "", "", ""};
+    NamedModel model{id, def.class_type, input.name, kind, value->get<std::string>(), "", "", "", {}};
     const Answer& answer = resolver.ask(kind, model.reference);
     model.problem = answer.problem;
     if (answer.found) {

@@ -15,10 +15,11 @@ namespace veneer::engine {
 struct NamedModel {
   std::string node, class_type, input;
   std::string kind;
-  std::string reference;       // as the workflow has it
-  std::string name;            // in the folders; "" when there is no such file
-  std::filesystem::path file;  // "" likewise
-  std::string problem;         // a reference by hash, version or key that leads to no file: why; "" for plain names
+  std::string reference;                  // as the workflow has it
+  std::string name;                       // in the folders; "" when there is no such file
+  std::filesystem::path file;             // "" likewise
+  std::string problem;                    // a reference by hash, version or key, or an embedding, that leads to no file: why; "" for plain names
+  std::vector<std::string> nearest = {};  // to an embedding that does not exist
 };
 
 // Every constant of a known class's input that chooses among models. In the prompt a reference is replaced by the name of its file, so that what runs

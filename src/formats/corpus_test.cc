@@ -22,8 +22,8 @@ TEST(Corpus, EverySafetensorsFileIsReadOrRefused) {
   size_t read = 0, refused = 0;
   for (const std::filesystem::path& path : corpus("safetensors")) {
     try {
-      const SafetensorsFile file = parse_bytes(read_whole(path));
-      for (const auto& entry : file.entries()) EXPECT_EQ(file.tensor(entry.name).clone().size_bytes(), entry.end - entry.begin) << path;
+      const ModelFile file = parse_bytes(read_whole(path));
+      for (const auto& entry : file.entries()) EXPECT_EQ(file.tensor(entry.name).clone().size_bytes(), entry.size_bytes) << path;
       ++read;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::corrupt) << path;

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,20 +21,20 @@ struct StridedLayout {
 
 struct StoredTensor {
   std::string name = {};
-  Tensor stored = {};  // a view; of rank 1 where `layout` is given
-  std::optional<StridedLayout> layout = std::nullopt;
+  Tensor stored = {};                                     // a view; of rank 1 where `layout` is given
+  std::shared_ptr<const StridedLayout> layout = nullptr;  // mostly null
 
   const Shape& shape() const { return layout ? layout->shape : stored.shape(); }
 };
 
-// Bytes of a file that tensors are views into.
+// A file that was opened, and the bytes of it that tensors are views into; none for an index.
 struct SourceBytes {
   std::filesystem::path path;
   std::span<const std::byte> bytes;
 };
 
 struct ModelContents {
-  std::string_view format;  // "safetensors", "torch zip", "torch pickle", "gguf"
+  std::string_view format;  // "safetensors", "sharded safetensors", "torch zip", "torch pickle", "gguf"
   std::vector<StoredTensor> tensors = {};
   std::map<std::string, std::string> metadata = {};
   std::vector<SourceBytes> sources = {};

@@ -17,14 +17,6 @@
 namespace veneer::formats {
 namespace {
 
-ModelContents read_safetensors(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner, const std::string& file) {
-  const SafetensorsFile parsed = SafetensorsFile::parse(bytes, owner, file);
-  ModelContents out{.format = "safetensors", .metadata = parsed.metadata()};
-  out.tensors.reserve(parsed.entries().size());
-  for (const SafetensorsFile::Entry& entry : parsed.entries()) out.tensors.push_back({entry.name, parsed.tensor(entry.name)});
-  return out;
-}
-
 ReadModel reader_of(ModelFormat format) {
   switch (format) {
     case ModelFormat::safetensors: return read_safetensors;
@@ -66,10 +58,10 @@ ModelFile ModelFile::make(ModelContents contents, std::string name) {
   state->name = std::move(name);
   state->contents = std::move(contents);
   state->entries.reserve(state->contents.tensors.size());
-  for (const StoredTensor& tensor : state->contents.tensors) {
+  for (StoredTensor& tensor : state->contents.tensors) {
     const DType dtype = tensor.stored.dtype();
     const uint64_t size = storage_bytes(dtype, static_cast<uint64_t>(tensor.shape().num_elements()));
-    state->entries.push_back({tensor.name, dtype, tensor.shape(), size});
+    state->entries.push_back({std::move(tensor.name), dtype, tensor.shape(), size});  // names are kept once: they may be most of a header
   }
   for (size_t i = 0; i < state->entries.size(); ++i) state->index_by_name.emplace(state->entries[i].name, i);
   ModelFile file;
@@ -83,6 +75,7 @@ ModelFile ModelFile::open(const std::filesystem::path& path) {
   const ReadModel read = reader_of(detect_format(bytes, path.string()));
   if (read == nullptr) return make(read_sharded(bytes, path), path.string());
   ModelContents contents = named(path.string(), [&] { return read(bytes, file, path.string()); });
+  formats::drop_pages(bytes);  // those of the header
   contents.sources.push_back({path, bytes});
   return make(std::move(contents), path.string());
 }
@@ -96,10 +89,10 @@ ModelFile ModelFile::parse(std::span<const std::byte> bytes, std::shared_ptr<con
   return make(std::move(contents), std::move(name));
 }
 
-const std::string& ModelFile::name() const { return state_->name; }
+const std::string& ModelFile::name() const& { return state_->name; }
 std::string_view ModelFile::format() const { return state_->contents.format; }
-const std::vector<ModelFile::Entry>& ModelFile::entries() const { return state_->entries; }
-const std::map<std::string, std::string>& ModelFile::metadata() const { return state_->contents.metadata; }
+const std::vector<ModelFile::Entry>& ModelFile::entries() const& { return state_->entries; }
+const std::map<std::string, std::string>& ModelFile::metadata() const& { return state_->contents.metadata; }
 bool ModelFile::contains(std::string_view tensor) const { return state_->index_by_name.contains(tensor); }
 
 Tensor ModelFile::tensor(std::string_view name) const {

@@ -39,13 +39,16 @@ class ModelFile {
   // The same over bytes in memory; `name` stands for the file in errors. An index is unsupported: its shards are files.
   static ModelFile parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string name);
 
-  const std::string& name() const;
+  const std::string& name() const&;
+  const std::string& name() const&& = delete;
   // "safetensors", "sharded safetensors", "torch zip", "torch pickle", "gguf".
   std::string_view format() const;
   // In the order of the file.
-  const std::vector<Entry>& entries() const;
+  const std::vector<Entry>& entries() const&;
+  const std::vector<Entry>& entries() const&& = delete;  // it would be gone in the body of a range-for
   // What the format keeps beside its tensors, as text. Texts of torch and GGUF that are no UTF-8 are left out.
-  const std::map<std::string, std::string>& metadata() const;
+  const std::map<std::string, std::string>& metadata() const&;
+  const std::map<std::string, std::string>& metadata() const&& = delete;
   bool contains(std::string_view tensor) const;
   // As stored: quantised and fp8 tensors keep their bytes, and companions of scaled fp8 are tensors like others (see scaled_fp8.h). A torch tensor
   // that does not lie row-major is copied at each call. Throws Error(not_found) naming file and tensor.
@@ -53,7 +56,7 @@ class ModelFile {
 
   // Of a tensor, or a slice of one, that is a view into the file; nullopt for one in memory of its own.
   std::optional<Place> place(const Tensor& tensor) const;
-  // The files that were opened: one, or the shards.
+  // The files that were opened: one, or the index and the shards in order of their names.
   std::vector<std::filesystem::path> files() const;
   // Lets the system take back the memory of pages of the file that the bytes lie on; they are read again when they are touched. Does nothing for
   // memory that is not the file's.

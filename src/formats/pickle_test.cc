@@ -134,8 +134,8 @@ TEST(Pickle, ObjectsOfTrainersAreForgotten) {
 
 TEST(Pickle, StackFaultsAreErrors) {
   for (const char* pickle : {".", "0.", "a.", "]K\x01.", "(.", "t.", "u.", "}(K\x01u.", "h\x01.", "\x85.",
-                             "K\x01"
-                             "b.",
+                             ("K\x01"
+                              "b."),
                              "(a.", "]]a]s.", "R.", "Q.", "q\x01."}) {
     EXPECT_EQ(error_of(pickle).code(), ErrorCode::corrupt) << pickle;
   }

@@ -1,18 +1,16 @@
 #include "formats/read_back.h"
 
 #include <fcntl.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <new>
 #include <thread>
-#include <utility>
 #include <vector>
 
+#include "base/streaming_digest.h"
 #include "formats/file_descriptor.h"
 
 namespace veneer::formats {
@@ -22,28 +20,6 @@ namespace {
 constexpr uint64_t kChunk = uint64_t{8} << 20;
 
 }  // namespace
-
-struct FastDigest::State {
-  XXH3_state_t* xxh = XXH3_createState();
-  State() {
-    if (xxh == nullptr) throw std::bad_alloc();
-    XXH3_128bits_reset(xxh);
-  }
-  ~State() { XXH3_freeState(xxh); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-};
-
-FastDigest::FastDigest() : state_(std::make_unique<State>()) {}
-FastDigest::FastDigest(FastDigest&&) noexcept = default;
-FastDigest& FastDigest::operator=(FastDigest&&) noexcept = default;
-FastDigest::~FastDigest() = default;
-
-void FastDigest::add(std::span<const std::byte> bytes) { XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size()); }
-
-bool FastDigest::operator==(const FastDigest& other) const {
-  return XXH128_isEqual(XXH3_128bits_digest(state_->xxh), XXH3_128bits_digest(other.state_->xxh)) != 0;
-}
 
 struct ReadBack::State {
   State(const std::filesystem::path& file, uint64_t begin)
@@ -96,7 +72,7 @@ struct ReadBack::State {
 
   std::filesystem::path path;
   OpenFile open;
-  FastDigest digest;
+  StreamingDigest digest;
   std::vector<std::byte> piece = std::vector<std::byte>(size_t{1} << 20);
   uint64_t position;  // the thread's
   std::exception_ptr failure;
@@ -119,10 +95,10 @@ void ReadBack::written_to(uint64_t end) {
   state_->changed.notify_one();
 }
 
-FastDigest ReadBack::finish() {
+Fingerprint ReadBack::finish() {
   state_->join();
   if (state_->failure) std::rethrow_exception(state_->failure);
-  return std::move(state_->digest);
+  return state_->digest.finish();
 }
 
 }  // namespace veneer::formats

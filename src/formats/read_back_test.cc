@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "base/streaming_digest.h"
 #include "formats/testing/temp_directory.h"
 #include "veneer/error.h"
 
 namespace veneer::formats {
 namespace {
 
-FastDigest digest_of(std::string_view text) {
-  FastDigest out;
+StreamingDigest digest_of(std::string_view text) {
+  StreamingDigest out;
   out.add(std::as_bytes(std::span(text)));
   return out;
 }
@@ -22,18 +23,18 @@ TEST(ReadBack, DigestIsOfTheBytesBehindTheBeginningHoweverTheyCame) {
   ReadBack read_back(path, 100);
   for (size_t end = 100; end < content.size(); end += 3'000'001) read_back.written_to(end);
   read_back.written_to(content.size());
-  const FastDigest got = read_back.finish();
-  FastDigest pieces = digest_of(std::string_view(content).substr(100, 7));
+  const Fingerprint got = read_back.finish();
+  StreamingDigest pieces = digest_of(std::string_view(content).substr(100, 7));
   pieces.add(std::as_bytes(std::span(content).subspan(107)));
-  EXPECT_TRUE(got == pieces);
+  EXPECT_EQ(got, pieces.finish());
   content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
-  EXPECT_FALSE(got == digest_of(std::string_view(content).substr(100)));
+  EXPECT_NE(got, digest_of(std::string_view(content).substr(100)).finish());
 }
 
 TEST(ReadBack, NothingWrittenIsAnEmptyDigest) {
   const TempDirectory folder;
   ReadBack read_back(folder.write("file", "head"), 4);
-  EXPECT_TRUE(read_back.finish() == FastDigest());
+  EXPECT_EQ(read_back.finish(), StreamingDigest().finish());
 }
 
 TEST(ReadBack, AFileThatEndsEarlyIsAnErrorThatNamesIt) {

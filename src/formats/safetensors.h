@@ -1,4 +1,4 @@
-// Reading (mapped, zero-copy) and writing of safetensors files. Grammar: docs/formats/safetensors.md.
+// Reading (mapped, zero-copy) and writing of safetensors files. Grammar: docs/formats/safetensors.md. Files are opened by ModelFile.
 #pragma once
 
 #include <cstdint>
@@ -8,42 +8,17 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "formats/model_contents.h"
 #include "tensor/tensor.h"
 
 namespace veneer::formats {
 
-// An open file. Tensors are read-only views that keep the mapping alive on their own; the object is cheap to copy and immutable.
-class SafetensorsFile {
- public:
-  struct Entry {
-    std::string name;
-    DType dtype;
-    Shape shape;
-    uint64_t begin = 0;  // offsets into the data part
-    uint64_t end = 0;
-  };
-
-  // Maps the file and checks its whole header; touches no tensor byte. Throws Error(not_found) or Error(corrupt) naming file, tensor and rule.
-  static SafetensorsFile open(const std::filesystem::path& path);
-  // The same over bytes in memory; `name` stands for the file in errors.
-  static SafetensorsFile parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string name);
-
-  const std::string& name() const;
-  // In order of the offsets.
-  const std::vector<Entry>& entries() const;
-  const std::map<std::string, std::string>& metadata() const;
-  bool contains(std::string_view tensor) const;
-  // Throws Error(not_found) naming file and tensor.
-  Tensor tensor(std::string_view name) const;
-
- private:
-  struct State;
-  std::shared_ptr<const State> state_;
-};
+// A reader (ReadModel): checks the whole header and touches no tensor byte. Tensors are in order of the offsets. Throws Error(corrupt) naming file,
+// tensor and rule.
+ModelContents read_safetensors(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner, const std::string& file);
 
 // Writes tensors in the given order with `metadata`, to a temporary name first, then renames: `path` is absent, old or whole at any moment.
 void write_safetensors(const std::filesystem::path& path, std::span<const std::pair<std::string, Tensor>> tensors,

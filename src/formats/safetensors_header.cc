@@ -36,6 +36,9 @@ class HeaderReader : public nlohmann::json_sax<json> {
       case State::tensors: begin_member(text); return true;
       case State::metadata:
         if (header_.metadata.contains(text)) throw broken("safetensors: duplicate key in metadata", {{"key", shown(text)}});
+        if (header_.metadata.size() == kMaxMetadataKeys) {
+          throw broken("safetensors: too many keys in metadata", {{"most", std::to_string(kMaxMetadataKeys)}});
+        }
         key_ = text;
         return true;
       default: begin_field(text); return true;
@@ -73,6 +76,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
   bool string(std::string& text) override {
     if (state_ == State::metadata) {
+      text.shrink_to_fit();  // the parser's buffer may be twice as long
       header_.metadata.emplace(std::move(key_), std::move(text));
     } else if (state_ == State::fields && field_ == Field::dtype) {
       read_dtype(text);
@@ -122,9 +126,11 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (text.size() > kMaxTensorNameBytes) {
       throw broken("safetensors: tensor name is too long", {{"bytes", std::to_string(text.size())}, {"most", std::to_string(kMaxTensorNameBytes)}});
     }
-    if (!names_.insert(text).second) throw broken("safetensors: duplicate key", {{"tensor", text}});
     in_metadata_ = text == kMetadataKey;
-    if (in_metadata_) return;
+    if (in_metadata_) {
+      if (std::exchange(has_metadata_, true)) throw broken("safetensors: duplicate key", {{"tensor", text}});
+      return;
+    }
     if (header_.entries.size() == kMaxTensors) throw broken("safetensors: too many tensors", {{"most", std::to_string(kMaxTensors)}});
     tensor_ = text;
     has_ = {};
@@ -205,8 +211,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   uint64_t data_bytes_;
   std::string_view file_;
   State state_ = State::start;
-  std::unordered_set<std::string> names_;
-  bool in_metadata_ = false;
+  bool in_metadata_ = false, has_metadata_ = false;
   std::string key_;  // of the metadata entry being read
 
   // The tensor being read.
@@ -220,10 +225,19 @@ class HeaderReader : public nlohmann::json_sax<json> {
   size_t num_offsets_ = 0;
 };
 
+void check_names(const std::vector<SafetensorsEntry>& entries, std::string_view file) {
+  std::unordered_set<std::string_view> names;
+  names.reserve(entries.size());
+  for (const SafetensorsEntry& entry : entries) {
+    if (names.insert(entry.name).second) continue;
+    throw Error(ErrorCode::corrupt, "safetensors: duplicate key", {{"file", std::string(file)}, {"tensor", entry.name}});
+  }
+}
+
 // The ranges in order must follow each other from the first byte of the data to the last.
-void check_tiling(const std::vector<SafetensorsFile::Entry>& entries, uint64_t data_bytes, std::string_view file) {
+void check_tiling(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes, std::string_view file) {
   uint64_t position = 0;
-  for (const SafetensorsFile::Entry& entry : entries) {
+  for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != position) {
       throw Error(ErrorCode::corrupt, entry.begin < position ? "safetensors: ranges overlap" : "safetensors: hole before the range",
                   {{"file", std::string(file)}, {"tensor", entry.name}, {"begin", std::to_string(entry.begin)}, {"want", std::to_string(position)}});
@@ -250,12 +264,13 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_
   SafetensorsHeader header;
   HeaderReader reader(header, data_bytes, file);
   json::sax_parse(text.begin(), text.end(), &reader);
+  check_names(header.entries, file);
   std::ranges::stable_sort(header.entries, [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   check_tiling(header.entries, data_bytes, file);
   return header;
 }
 
-std::string safetensors_header_json(const std::vector<SafetensorsFile::Entry>& entries, const std::map<std::string, std::string>& metadata) {
+std::string safetensors_header_json(const std::vector<SafetensorsEntry>& entries, const std::map<std::string, std::string>& metadata) {
   std::string text = "{";
   const auto add = [&text](std::string_view key, const nlohmann::ordered_json& value) {
     if (text.size() > 1) text += ',';
@@ -266,7 +281,7 @@ std::string safetensors_header_json(const std::vector<SafetensorsFile::Entry>& e
     }
   };
   if (!metadata.empty()) add(kMetadataKey, metadata);
-  for (const SafetensorsFile::Entry& entry : entries) {
+  for (const SafetensorsEntry& entry : entries) {
     nlohmann::ordered_json value;
     value["dtype"] = safetensors_dtype_name(entry.dtype);
     value["shape"] = std::vector<int64_t>(entry.shape.dims().begin(), entry.shape.dims().end());

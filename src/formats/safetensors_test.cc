@@ -29,7 +29,7 @@ Tensor counting(const Shape& shape, DType dtype, uint8_t first) {
 
 std::string bytes_of(const Tensor& tensor) { return {reinterpret_cast<const char*>(tensor.bytes()), tensor.size_bytes()}; }
 
-std::vector<std::string> names_of(const SafetensorsFile& file) {
+std::vector<std::string> names_of(const ModelFile& file) {
   std::vector<std::string> names;
   for (const auto& entry : file.entries()) names.push_back(entry.name);
   return names;
@@ -42,7 +42,7 @@ TEST(Safetensors, ReadsWhatItWroteForEveryType) {
     tensors.emplace_back(std::string(to_string(dtype)), counting({3, 5}, dtype, static_cast<uint8_t>(tensors.size())));
   write_safetensors(dir.path() / "all.safetensors", tensors);
 
-  const SafetensorsFile file = SafetensorsFile::open(dir.path() / "all.safetensors");
+  const ModelFile file = ModelFile::open(dir.path() / "all.safetensors");
   ASSERT_EQ(file.entries().size(), std::size(kAllTypes));
   for (const auto& [name, want] : tensors) {
     const Tensor got = file.tensor(name);
@@ -72,7 +72,7 @@ TEST(Safetensors, MakesTensorsOneByOneWhileWriting) {
   write_safetensors(out, sources, {{"k", "v"}});
   out.commit();
   EXPECT_EQ(made, 2);
-  const SafetensorsFile file = SafetensorsFile::open(dir.path() / "f");
+  const ModelFile file = ModelFile::open(dir.path() / "f");
   EXPECT_EQ(bytes_of(file.tensor("b")), bytes_of(counting({3}, DType::u8, 7)));
   EXPECT_THAT(file.metadata(), ElementsAre(Pair("k", "v")));
 }
@@ -91,14 +91,14 @@ TEST(Safetensors, KeepsTheOrderOfWriting) {
   const std::vector<std::pair<std::string, Tensor>> tensors = {
       {"z", counting({3}, DType::u8, 0)}, {"a", counting({2}, DType::f32, 9)}, {"m", counting({}, DType::f16, 4)}};
   write_safetensors(dir.path() / "f", tensors);
-  EXPECT_THAT(names_of(SafetensorsFile::open(dir.path() / "f")), ElementsAre("z", "a", "m"));
+  EXPECT_THAT(names_of(ModelFile::open(dir.path() / "f")), ElementsAre("z", "a", "m"));
 }
 
 TEST(Safetensors, KeepsMetadataAndUnicodeNames) {
   const TempDirectory dir;
   const std::vector<std::pair<std::string, Tensor>> tensors = {{"ключ \"q\" \\ \n", counting({1}, DType::u8, 7)}};
   write_safetensors(dir.path() / "f", tensors, {{"format", "pt"}, {"автор", "名前"}});
-  const SafetensorsFile file = SafetensorsFile::open(dir.path() / "f");
+  const ModelFile file = ModelFile::open(dir.path() / "f");
   EXPECT_THAT(file.metadata(), ElementsAre(Pair("format", "pt"), Pair("автор", "名前")));
   EXPECT_TRUE(file.contains("ключ \"q\" \\ \n"));
 }
@@ -128,7 +128,7 @@ TEST(Safetensors, KeepsEmptyTensorsAndScalars) {
   const std::vector<std::pair<std::string, Tensor>> tensors = {
       {"none", Tensor::empty({0, 4}, DType::f32)}, {"one", counting({}, DType::f32, 1)}, {"end", Tensor::empty({2, 0}, DType::f16)}};
   write_safetensors(dir.path() / "f", tensors);
-  const SafetensorsFile file = SafetensorsFile::open(dir.path() / "f");
+  const ModelFile file = ModelFile::open(dir.path() / "f");
   EXPECT_EQ(file.tensor("none").shape(), Shape({0, 4}));
   EXPECT_EQ(file.tensor("one").shape(), Shape({}));
   EXPECT_TRUE(file.tensor("end").defined());
@@ -138,7 +138,8 @@ TEST(Safetensors, KeepsEmptyTensorsAndScalars) {
 TEST(Safetensors, WritesAFileWithoutTensors) {
   const TempDirectory dir;
   write_safetensors(dir.path() / "f", {});
-  EXPECT_TRUE(SafetensorsFile::open(dir.path() / "f").entries().empty());
+  const ModelFile file = ModelFile::open(dir.path() / "f");
+  EXPECT_TRUE(file.entries().empty());
 }
 
 TEST(Safetensors, WritesUnalignedSources) {
@@ -146,18 +147,18 @@ TEST(Safetensors, WritesUnalignedSources) {
   const auto owner = std::make_shared<std::string>("?abcdefgh");
   const std::vector<std::pair<std::string, Tensor>> tensors = {{"w", Tensor::view({2}, DType::f32, owner->data() + 1, owner)}};
   write_safetensors(dir.path() / "f", tensors);
-  EXPECT_EQ(bytes_of(SafetensorsFile::open(dir.path() / "f").tensor("w")), "abcdefgh");
+  EXPECT_EQ(bytes_of(ModelFile::open(dir.path() / "f").tensor("w")), "abcdefgh");
 }
 
 TEST(Safetensors, TensorsOutliveTheFileObjectAndItsReplacement) {
   const TempDirectory dir;
   const std::vector<std::pair<std::string, Tensor>> first = {{"w", counting({4}, DType::u8, 1)}};
   write_safetensors(dir.path() / "f", first);
-  const Tensor tensor = SafetensorsFile::open(dir.path() / "f").tensor("w");
+  const Tensor tensor = ModelFile::open(dir.path() / "f").tensor("w");
   const std::vector<std::pair<std::string, Tensor>> second = {{"w", counting({4}, DType::u8, 100)}};
   write_safetensors(dir.path() / "f", second);
   EXPECT_EQ(bytes_of(tensor), bytes_of(first[0].second));
-  EXPECT_EQ(bytes_of(SafetensorsFile::open(dir.path() / "f").tensor("w")), bytes_of(second[0].second));
+  EXPECT_EQ(bytes_of(ModelFile::open(dir.path() / "f").tensor("w")), bytes_of(second[0].second));
 }
 
 TEST(Safetensors, WritingLeavesNoOtherFileBehind) {
@@ -200,7 +201,7 @@ TEST(Safetensors, NamesFileAndTensorThatAreMissing) {
   const TempDirectory dir;
   write_safetensors(dir.path() / "f", {});
   try {
-    (void)SafetensorsFile::open(dir.path() / "f").tensor("w");
+    (void)ModelFile::open(dir.path() / "f").tensor("w");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_found);
@@ -210,16 +211,16 @@ TEST(Safetensors, NamesFileAndTensorThatAreMissing) {
 }
 
 TEST(Safetensors, ReadsEntriesInTheOrderOfTheirOffsets) {
-  const SafetensorsFile file = parse_bytes(safetensors_bytes(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},
+  const ModelFile file = parse_bytes(safetensors_bytes(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},
       "a":{"shape":[3],"data_offsets":[0,3],"dtype":"I8"}}  )",
-                                                             "abcd"));
+                                                       "abcd"));
   EXPECT_THAT(names_of(file), ElementsAre("a", "b"));
   EXPECT_EQ(bytes_of(file.tensor("b")), "d");
 }
 
 TEST(Safetensors, GivesDefinedTensorsOverBytesWithoutAnOwner) {
   const std::string bytes = safetensors_bytes(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "x");
-  const SafetensorsFile file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), nullptr, "memory");
+  const ModelFile file = ModelFile::parse(std::as_bytes(std::span(bytes)), nullptr, "memory");
   EXPECT_TRUE(file.tensor("a").defined());
   EXPECT_EQ(file.name(), "memory");
 }

@@ -20,7 +20,7 @@ Error refused(std::string text, const std::string& tensor) { return Error(ErrorC
 
 std::string header_of(std::span<const TensorSource> tensors, const std::map<std::string, std::string>& metadata) {
   if (tensors.size() > kMaxTensors) throw Error(ErrorCode::invalid, "safetensors: too many tensors");
-  std::vector<SafetensorsFile::Entry> entries;
+  std::vector<SafetensorsEntry> entries;
   std::unordered_set<std::string_view> names;
   uint64_t position = 0;
   for (const auto& [name, dtype, shape, make] : tensors) {

@@ -1,5 +1,6 @@
 #include "formats/sha256.h"
 
+#include <fcntl.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -53,19 +54,21 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
   return hash.finish_hex();
 }
 
-std::string sha256_hex_of_file(const std::filesystem::path& path, const std::function<void(uint64_t, uint64_t)>& progress) {
+std::string sha256_hex_of_file(const std::filesystem::path& path, const std::function<void(uint64_t, uint64_t)>& progress, uint64_t begin) {
   const OpenFile file = open_for_reading(path);
+  (void)::posix_fadvise(file.fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   Sha256 hash;
   std::vector<std::byte> piece(kPieceBytes);
+  const uint64_t all = file.size_bytes > begin ? file.size_bytes - begin : 0;
   uint64_t done = 0;
   while (true) {
-    const ssize_t count = ::read(file.fd.get(), piece.data(), piece.size());
+    const ssize_t count = ::pread(file.fd.get(), piece.data(), piece.size(), static_cast<off_t>(begin + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw file_error("file cannot be read", path, errno);
     if (count == 0) return hash.finish_hex();
     hash.add(std::span(piece).first(static_cast<size_t>(count)));
     done += static_cast<uint64_t>(count);
-    if (progress) progress(done, file.size_bytes);
+    if (progress) progress(done, all);
   }
 }
 

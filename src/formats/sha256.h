@@ -30,8 +30,8 @@ class Sha256 {
 
 std::string sha256_hex(std::span<const std::byte> bytes);
 
-// Of a file's content, read in pieces: memory stays at a few MB however long the file. `progress`, if given, hears (bytes done, bytes of the file)
-// after each piece, and may throw to stop. Throws Error(not_found) or Error(invalid) naming the file.
-std::string sha256_hex_of_file(const std::filesystem::path& path, const std::function<void(uint64_t, uint64_t)>& progress = {});
+// Of a file's content from `begin` on, read in pieces: memory stays at a few MB however long the file. `progress`, if given, hears (bytes done, bytes
+// in all) after each piece, and may throw to stop. Throws Error(not_found) or Error(invalid) naming the file.
+std::string sha256_hex_of_file(const std::filesystem::path& path, const std::function<void(uint64_t, uint64_t)>& progress = {}, uint64_t begin = 0);
 
 }  // namespace veneer::formats

@@ -1,74 +1,72 @@
 #include "formats/sharded_file.h"
 
-#include <map>
-#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"
-#include "formats/safetensors_header.h"
+#include "formats/shard_index.h"
 #include "veneer/error.h"
 
 namespace veneer::formats {
 namespace {
 
-using nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
-constexpr size_t kMaxIndexBytes = size_t{32} << 20;
-constexpr size_t kMaxShards = 4096;
-
-Error broken(const char* text, const std::filesystem::path& path, Error::Context more = {}) {
-  Error::Context context = {{"file", path.string()}};
-  context.insert(context.end(), more.begin(), more.end());
-  return Error(ErrorCode::corrupt, text, std::move(context));
-}
-
-// A file beside the index, and nothing else.
-bool is_plain_name(const std::string& name) {
-  return !name.empty() && name.size() <= 255 && name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\\') == std::string::npos && name.find('\0') == std::string::npos;
-}
-
+// The tensors of an open shard by name; each is taken once.
 struct Shard {
-  SafetensorsFile file;
-  SourceBytes source;
+  fs::path path;
+  std::vector<StoredTensor> tensors;
+  std::unordered_map<std::string_view, size_t> places;  // into tensors, of those that were not taken
 };
 
-Shard open_shard(const std::filesystem::path& path) {
-  std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
+Error disagree(const char* text, const fs::path& index, const std::string& tensor, const fs::path& shard) {
+  return {ErrorCode::corrupt, text, {{"file", index.string()}, {"tensor", tensor}, {"shard", shard.filename().string()}}};
+}
+
+Shard open_shard(const fs::path& path, ModelContents& out) {
+  const std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
   const std::span<const std::byte> bytes = mapped->bytes();
-  return {SafetensorsFile::parse(bytes, std::move(mapped), path.string()), {path, bytes}};
+  ModelContents contents = read_safetensors(bytes, mapped, path.string());
+  drop_pages(bytes);
+  out.metadata.merge(contents.metadata);
+  out.sources.push_back({path, bytes});
+  Shard shard{path, std::move(contents.tensors), {}};
+  shard.places.reserve(shard.tensors.size());
+  for (size_t i = 0; i < shard.tensors.size(); ++i) shard.places.emplace(shard.tensors[i].name, i);
+  return shard;
 }
 
 }  // namespace
 
-ModelContents read_sharded(std::span<const std::byte> bytes, const std::filesystem::path& path) {
-  if (bytes.size() > kMaxIndexBytes) throw broken("safetensors index: file is too long", path);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const ordered_json index = ordered_json::parse(text, text + bytes.size(), nullptr, false);
-  const auto map = index.is_object() ? index.find("weight_map") : index.end();
-  if (map == index.end() || !map->is_object()) throw broken("safetensors index: no JSON object with a weight_map", path);
-  if (map->empty()) throw broken("safetensors index: weight_map names no tensor", path);
-  if (map->size() > kMaxTensors) throw broken("safetensors index: too many tensors", path);
-
+ModelContents read_sharded(std::span<const std::byte> bytes, const fs::path& path) {
+  const ShardIndex index = parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
   ModelContents out{.format = "sharded safetensors"};
-  std::map<std::string, Shard> shards;
-  for (const auto& [name, value] : map->items()) {
-    if (!value.is_string() || !is_plain_name(value.get_ref<const std::string&>())) {
-      throw broken("safetensors index: shard is not the name of a file beside the index", path, {{"tensor", name}});
+  out.sources.push_back({path, {}});
+  const fs::path folder = folder_of_shards(path, index.shards);
+  std::vector<Shard> shards;
+  shards.reserve(index.shards.size());
+  for (const std::string& name : index.shards) {
+    try {
+      shards.push_back(open_shard(folder / name, out));
+    } catch (const Error& error) {
+      throw error.with("index", path.string());
     }
-    const std::string& shard = value.get_ref<const std::string&>();
-    auto at = shards.find(shard);
-    if (at == shards.end()) {
-      if (shards.size() == kMaxShards) throw broken("safetensors index: too many shards", path);
-      at = shards.emplace(shard, open_shard(path.parent_path() / shard)).first;
-    }
-    if (!at->second.file.contains(name)) throw broken("safetensors index: shard has no such tensor", path, {{"tensor", name}, {"shard", shard}});
-    out.tensors.push_back({name, at->second.file.tensor(name)});
   }
-  for (const auto& [name, shard] : shards) {
-    out.metadata.insert(shard.file.metadata().begin(), shard.file.metadata().end());
-    out.sources.push_back(shard.source);
+  out.tensors.reserve(index.tensors.size());
+  for (const ShardIndex::Member& member : index.tensors) {
+    Shard& shard = shards[member.shard];
+    const auto at = shard.places.find(member.tensor);
+    if (at == shard.places.end()) throw disagree("safetensors index: shard has no such tensor", path, member.tensor, shard.path);
+    const size_t place = at->second;
+    shard.places.erase(at);  // before its key is moved
+    out.tensors.push_back(std::move(shard.tensors[place]));
+  }
+  // Whoever copies or compares the model by its index would lose them.
+  for (const Shard& shard : shards) {
+    if (shard.places.empty()) continue;
+    throw disagree("safetensors index: shard has a tensor that the index does not name", path, std::string(shard.places.begin()->first), shard.path);
   }
   return out;
 }

@@ -8,9 +8,8 @@
 
 namespace veneer::formats {
 
-// `bytes` are the index file's, `path` its place: shards lie beside it. Opens every shard and checks its header. Entries are those that the index
-// names, in the order of its text. Throws Error(corrupt) naming file and tensor when the index and the shards disagree, Error(not_found) for a shard
-// that is missing.
+// `bytes` are the index file's, `path` its place: see folder_of_shards(). Opens every shard and checks its header. Tensors are in the order of the
+// index. Throws Error(corrupt) naming file and tensor when the index and the shards disagree, Error(not_found) for a shard that is missing.
 ModelContents read_sharded(std::span<const std::byte> bytes, const std::filesystem::path& path);
 
 }  // namespace veneer::formats

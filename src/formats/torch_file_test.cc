@@ -55,7 +55,10 @@ TEST(TorchFormat, WeightsStayWhereTheyLieInTheFile) {
   EXPECT_FALSE(file.place(file.tensor("model.shared.transposed"))) << "a transposed tensor is copied";
 }
 
-TEST(TorchFormat, AnyNameOfTheRootFolderIsTaken) { EXPECT_EQ(ModelFile::open(model_file_path("my model.ckpt")).entries().size(), 2u); }
+TEST(TorchFormat, AnyNameOfTheRootFolderIsTaken) {
+  const ModelFile file = ModelFile::open(model_file_path("my model.ckpt"));
+  EXPECT_EQ(file.entries().size(), 2u);
+}
 
 TEST(TorchFormat, ArchivesThatPythonPackedAgainAreRead) {
   EXPECT_EQ(tensor_bytes(ModelFile::open(model_file_path("packed_again.ckpt"))), tensor_bytes(ModelFile::open(model_file_path("my model.ckpt"))));

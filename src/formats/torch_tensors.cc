@@ -153,8 +153,9 @@ class Reader {
     if (row_major) return {.name = {}, .stored = Tensor::view(shape, dtype, first, owner_)};
     if (all > std::max<uint64_t>(bytes.size(), kSmallBytes))
       throw broken("torch: tensor is larger than its storage", {{"bytes", std::to_string(all)}});
-    return {
-        .name = {}, .stored = Tensor::view({static_cast<int64_t>(last - offset + 1)}, dtype, first, owner_), .layout = StridedLayout{shape, strides}};
+    return {.name = {},
+            .stored = Tensor::view({static_cast<int64_t>(last - offset + 1)}, dtype, first, owner_),
+            .layout = std::make_shared<const StridedLayout>(StridedLayout{shape, strides})};
   }
 
   uint64_t number(const PickleNode& node) const {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/streaming_digest.h"
 #include "formats/read_back.h"
-#include "formats/safetensors.h"
 #include "formats/safetensors_header.h"
 #include "formats/sha256.h"
 #include "veneer/error.h"
@@ -35,7 +35,7 @@ class Body {
   uint64_t size_bytes() const { return body_bytes_; }
   // Throws Error(corrupt) when the disk holds something else than what was written.
   std::string finish() {
-    if (!(read_back_.finish() == digest_)) {
+    if (read_back_.finish() != digest_.finish()) {
       throw Error(ErrorCode::corrupt, "model file: what was written reads back differently", {{"file", file_.temporary_path().string()}});
     }
     return hash_.finish_hex();
@@ -44,7 +44,7 @@ class Body {
  private:
   AtomicFile& file_;
   Sha256 hash_;
-  FastDigest digest_;
+  StreamingDigest digest_;
   ReadBack read_back_;
   uint64_t body_bytes_ = 0, written_ = 0;
 };
@@ -61,7 +61,7 @@ void check_names(std::span<const TensorStream> tensors) {
 ModelHeader safetensors_model_header(std::span<const TensorStream> tensors, std::map<std::string, std::string> metadata) {
   if (tensors.size() > kMaxTensors) throw Error(ErrorCode::invalid, "safetensors: too many tensors");
   metadata[std::string(kTensorsSha256)] = digest_placeholder();
-  std::vector<SafetensorsFile::Entry> entries;
+  std::vector<SafetensorsEntry> entries;
   uint64_t position = 0;
   for (const TensorStream& tensor : tensors) {
     if (tensor.name == kMetadataKey || tensor.name.size() > kMaxTensorNameBytes) {

@@ -61,7 +61,14 @@ std::string write_model(AtomicFile& file, TargetFormat format, std::span<const T
 // Reads the header of a file that write_model wrote. Throws Error(corrupt) when names, dtypes, shapes or the checksum in it are others.
 void verify_header(const std::filesystem::path& path, std::span<const TensorStream> tensors, const std::string& checksum);
 
-// The checksum of a file's bytes behind its header. nullopt for formats that have no such place (torch's).
-std::optional<std::string> checksum_of_tensors(const std::filesystem::path& path, const std::function<void(uint64_t, uint64_t)>& progress = {});
+class ModelFile;
+
+// What a file's header tells of the bytes behind it, which begin at `begin`.
+struct ToldChecksum {
+  std::string sha256;
+  uint64_t begin = 0;
+};
+// nullopt for a file that tells none, and formats that have no such place (torch's, an index).
+std::optional<ToldChecksum> told_checksum(const ModelFile& file);
 
 }  // namespace veneer::formats

@@ -21,4 +21,17 @@ FileIdentity identify(const std::filesystem::path& path) {
           .changed_ns = facts.st_ctim.tv_sec * 1'000'000'000LL + facts.st_ctim.tv_nsec};
 }
 
+std::vector<FileIdentity> identify_all(std::span<const std::filesystem::path> files) {
+  std::vector<FileIdentity> out;
+  out.reserve(files.size());
+  for (const std::filesystem::path& file : files) out.push_back(identify(file));
+  return out;
+}
+
+uint64_t size_of_all(std::span<const std::filesystem::path> files) {
+  uint64_t size = 0;
+  for (const std::filesystem::path& file : files) size += identify(file).size_bytes;
+  return size;
+}
+
 }  // namespace veneer::registry

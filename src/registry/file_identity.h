@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 namespace veneer::registry {
 
@@ -17,5 +19,10 @@ struct FileIdentity {
 
 // Follows links. Throws Error(not_found) naming the file and the reason.
 FileIdentity identify(const std::filesystem::path& path);
+
+// Of each file of a model. Throws what identify() does.
+std::vector<FileIdentity> identify_all(std::span<const std::filesystem::path> files);
+// The sum of their sizes.
+uint64_t size_of_all(std::span<const std::filesystem::path> files);
 
 }  // namespace veneer::registry

@@ -37,6 +37,9 @@ class HashIndex {
   // `anew`: computed though it is known.
   std::string hash(const std::filesystem::path& file, const Progress& progress = {}, bool anew = false);
 
+  // The same of the bytes from `begin` on only: what the header of a file tells of its tensors. `begin` has to be the same at every call.
+  std::string hash_behind(const std::filesystem::path& file, uint64_t begin, const Progress& progress = {}, bool anew = false);
+
   // Files whose hash begins with `prefix`, as they were when they were hashed: see still_valid.
   std::vector<Row> find(const std::string& prefix);
   // Whether the file at the row's path is the one that was hashed.

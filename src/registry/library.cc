@@ -1,11 +1,11 @@
 #include "registry/library.h"
 
 #include <algorithm>
-#include <random>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "formats/shard_index.h"
 #include "registry/nearest_names.h"
 #include "veneer/error.h"
 
@@ -43,6 +43,16 @@ std::optional<fs::path> file_of(const ModelFolders& folders, std::string_view ki
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+std::string hash_of(const std::vector<Library::Part>& parts) {
+  std::vector<fs::path> files;
+  std::vector<std::string> hashes;
+  for (const Library::Part& part : parts) {
+    files.push_back(part.file);
+    hashes.push_back(part.sha256);
+  }
+  return formats::sha256_of_model(files, hashes);
 }
 
 Error several(std::string_view kind, const ModelReference& reference, const std::vector<std::string>& names) {
@@ -103,22 +113,34 @@ std::optional<Library::Found> Library::find_version(std::string_view kind, const
   return Found{names.front(), folders_->resolve(kind, names.front())};
 }
 
-std::optional<Library::Found> Library::find_hash(std::string_view kind, const ModelReference& reference) {
-  std::map<std::string, std::string> places;  // canonical path -> hash
+// Canonical path -> hash of files, also of indices, that fit by their own hash.
+std::map<std::string, std::string> Library::known_places(const ModelReference& reference) {
+  std::map<std::string, std::string> places;
   for (const HashIndex::Row& row : index_.find(reference.hash)) {
-    const bool right_name = reference.stem.empty() || fs::path(row.path).stem() == reference.stem;
-    if (right_name && index_.still_valid(row)) places[row.path] = row.sha256;
+    if (index_.still_valid(row)) places[row.path] = row.sha256;
   }
-  if (places.empty()) return std::nullopt;
+  return places;
+}
+
+std::optional<Library::Found> Library::find_hash(std::string_view kind, const ModelReference& reference) {
+  const std::map<std::string, std::string> places = known_places(reference);
   std::optional<Found> found;
   std::set<std::string> hashes;
   std::vector<std::string> names;
   for (const std::string& name : folders_->list(kind)) {
+    const bool sharded = formats::is_index_name(name);
+    if (places.empty() && !sharded) continue;
     std::error_code unknown;
     const std::optional<fs::path> file = file_of(*folders_, kind, name);
-    const auto place = file ? places.find(fs::canonical(*file, unknown).string()) : places.end();
-    if (place == places.end()) continue;
-    hashes.insert(place->second);
+    if (!file || (!reference.stem.empty() && stem_of_model(fs::canonical(*file, unknown).filename().string()) != reference.stem)) continue;
+    std::string hash;
+    if (sharded) {
+      hash = known_or_empty(*file);  // an index alone is not the model
+    } else if (const auto place = places.find(fs::canonical(*file, unknown).string()); place != places.end()) {
+      hash = place->second;
+    }
+    if (!hash.starts_with(reference.hash) || hash.empty()) continue;
+    hashes.insert(hash);
     names.push_back(name);
     if (!found) found = Found{name, *file};
   }
@@ -128,70 +150,52 @@ std::optional<Library::Found> Library::find_hash(std::string_view kind, const Mo
 }
 
 std::shared_ptr<const ModelFacts> Library::facts(const fs::path& file) {
-  const FileIdentity id = identify(file);
+  const std::vector<FileIdentity> ids = identify_all(folders_->files(file));
   {
     const std::lock_guard lock(mutex_);
     const auto it = facts_.find(file);
-    if (it != facts_.end() && it->second.identity == id) return it->second.facts;
+    if (it != facts_.end() && it->second.identities == ids) return it->second.facts;
   }
   auto fresh = std::make_shared<const ModelFacts>(recognise(read_header(file)));
   const std::lock_guard lock(mutex_);
-  facts_[file] = {id, fresh};
+  facts_[file] = {ids, fresh};
   return fresh;
 }
 
-Library::Verified Library::verify(const fs::path& file, const HashIndex::Progress& progress, bool anew) {
-  Verified out;
-  const std::optional<std::string> known = index_.known(file);
-  out.was_known = known.has_value();
-  out.sha256 = index_.hash(file, progress, anew);
-  if (known && *known != out.sha256) out.other_before = *known;
-  out.cache_key = registry::cache_key(file.filename().string(), out.sha256);
-  if (!cache_.empty()) out.link = link_to(file, out.cache_key);
-  return out;
-}
-
-// Made beside and renamed, so that two processes may do the same at once.
-fs::path Library::link_to(const fs::path& file, const std::string& key) const {
-  std::error_code error;
-  const fs::path target = fs::canonical(file, error);
-  const fs::path link = cache_ / "models" / key;
-  if (error) return {};
-  if (fs::read_symlink(link, error) == target) return link;
-  fs::create_directories(link.parent_path(), error);
-  std::random_device random;
-  const fs::path temporary = link.parent_path() / (key + "." + std::to_string(random()) + ".tmp");
-  fs::create_symlink(target, temporary, error);
-  if (error) return {};
-  fs::rename(temporary, link, error);
-  if (!error) return link;
-  fs::remove(temporary, error);
-  return {};
-}
-
-// Without the index every link looks like one to a file that is not known.
-void Library::require_index() const {
-  const std::string notice = index_.notice();
-  if (!notice.empty()) throw Error(ErrorCode::invalid, "index: it cannot be read, so nothing is removed", {{"reason", notice}});
-}
-
-Library::Collected Library::collect() {
-  Collected out;
-  out.hashes = index_.collect();
-  require_index();
-  if (cache_.empty()) return out;
-  std::error_code error;
-  std::vector<fs::path> dead;
-  for (const auto& entry : fs::directory_iterator(cache_ / "models", error)) {
-    if (!entry.is_symlink(error)) continue;
-    const fs::path target = fs::read_symlink(entry.path(), error);
-    std::optional<std::string> hash;
-    if (fs::is_regular_file(target, error)) hash = index_.known(target);
-    if (!hash || registry::cache_key(target.filename().string(), *hash) != entry.path().filename().string()) dead.push_back(entry.path());
+std::optional<std::string> Library::known_hash(const fs::path& file) {
+  const std::vector<fs::path> files = folders_->files(file);
+  std::vector<std::string> hashes;
+  for (const fs::path& part : files) {
+    std::optional<std::string> known = index_.known(part);
+    if (!known) return std::nullopt;
+    hashes.push_back(*std::move(known));
   }
-  require_index();
-  for (const fs::path& link : dead) out.links += fs::remove(link, error) ? 1 : 0;
+  return formats::sha256_of_model(files, hashes);
+}
+
+std::string Library::known_or_empty(const fs::path& file) {
+  try {
+    return known_hash(file).value_or("");
+  } catch (const Error&) {
+    return {};  // a broken index, or one without its shards
+  }
+}
+
+std::vector<Library::Part> Library::parts(const fs::path& file, const HashIndex::Progress& progress) {
+  const std::vector<fs::path> files = folders_->files(file);
+  const uint64_t all = size_of_all(files);
+  std::vector<Part> out;
+  uint64_t done = 0;
+  for (const fs::path& part : files) {
+    HashIndex::Progress one;
+    if (progress) one = [&](uint64_t count, uint64_t) { progress(done + count, all); };
+    const uint64_t size = identify(part).size_bytes;
+    out.push_back({part, size, index_.hash(part, one)});
+    done += size;
+  }
   return out;
 }
+
+std::string Library::hash(const fs::path& file, const HashIndex::Progress& progress) { return hash_of(parts(file, progress)); }
 
 }  // namespace veneer::registry

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "registry/file_identity.h"
 #include "registry/hash_index.h"
@@ -25,12 +26,18 @@ class Library {
     std::string name;  // in the folders of its kind
     std::filesystem::path file;
   };
+  // A file of a model: the only one, or the index or a shard.
+  struct Part {
+    std::filesystem::path file;
+    uint64_t size_bytes = 0;
+    std::string sha256;
+  };
   struct Verified {
     std::string sha256;
     std::string cache_key;
-    std::filesystem::path link;  // in the cache folder; empty when it could not be made, or there is no such folder
-    bool was_known = false;      // the file was hashed before and is the same since
-    std::string other_before;    // what it was then, where a new hash is another though nothing tells of a change; or else ""
+    std::filesystem::path link;  // in the cache folder; empty when it could not be made, there is a problem, or no such folder
+    bool was_known = false;      // every file of the model was hashed before and is the same since
+    std::string problem;         // why the content is not as it should be, naming the file; or ""
   };
   struct Collected {
     size_t hashes = 0;  // of files that are gone or were changed
@@ -52,9 +59,16 @@ class Library {
   // From the header; kept while the file stays the same. Throws what read_header does.
   std::shared_ptr<const ModelFacts> facts(const std::filesystem::path& file);
 
-  std::optional<std::string> known_hash(const std::filesystem::path& file) { return index_.known(file); }
-  std::string hash(const std::filesystem::path& file, const HashIndex::Progress& progress = {}) { return index_.hash(file, progress); }
-  // Hashes the file and links it under its cache key. `anew`: reads it though its hash is known.
+  // A model in shards is its index; what it takes and its hash are those of all its files: see formats::sha256_of_model(). These throw
+  // Error(not_found) for a shard that is missing, and Error(corrupt) for a broken index.
+  std::optional<std::string> known_hash(const std::filesystem::path& file);
+  std::string hash(const std::filesystem::path& file, const HashIndex::Progress& progress = {});
+  // Of one file, whatever it is.
+  std::string hash_of_file(const std::filesystem::path& file, const HashIndex::Progress& progress = {}) { return index_.hash(file, progress); }
+  std::vector<Part> parts(const std::filesystem::path& file, const HashIndex::Progress& progress = {});
+  uint64_t size_bytes(const std::filesystem::path& file) const { return size_of_all(folders_->files(file)); }
+  // Hashes the model and links it under its cache key. `anew`: reads it though its hash is known. Tensors are held to the checksum that a file's
+  // header tells of them, and there is no shard of another version beside those of the model: see Verified::problem.
   Verified verify(const std::filesystem::path& file, const HashIndex::Progress& progress = {}, bool anew = false);
   // Throws Error(invalid) when there is an index that cannot be read; no link is removed then.
   Collected collect();
@@ -64,11 +78,14 @@ class Library {
 
  private:
   struct Known {
-    FileIdentity identity;
+    std::vector<FileIdentity> identities;
     std::shared_ptr<const ModelFacts> facts;
   };
+  std::string known_or_empty(const std::filesystem::path& file);
+  std::string check_part(const std::filesystem::path& file, const HashIndex::Progress& progress, bool anew);
   std::optional<Found> find_version(std::string_view kind, const ModelReference& reference) const;
   std::optional<Found> find_hash(std::string_view kind, const ModelReference& reference);
+  std::map<std::string, std::string> known_places(const ModelReference& reference);
   void require_index() const;
   std::filesystem::path link_to(const std::filesystem::path& file, const std::string& key) const;
 

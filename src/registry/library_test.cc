@@ -154,7 +154,7 @@ TEST_F(LibraryTest, AnewReadsAFileThatIsKnown) {
       file, [&](uint64_t, uint64_t) { ++pieces; }, true);
   EXPECT_GT(pieces, 0U);
   EXPECT_TRUE(again.was_known);
-  EXPECT_EQ(again.other_before, "");
+  EXPECT_EQ(again.problem, "");
 }
 
 TEST_F(LibraryTest, AnOddFileNameDoesNotHideTheOthers) {

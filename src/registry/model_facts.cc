@@ -96,6 +96,18 @@ void add_details(ModelFacts& facts, const HeaderFacts& header) {
   if (prediction->second == "epsilon") add_detail(facts, "eps-prediction");
 }
 
+std::set<int64_t> text_widths(const ModelFacts& facts, const HeaderFacts& header) {
+  std::set<int64_t> out;
+  for (const TensorFact& tensor : header.tensors) {
+    const bool tokens = tensor.name.ends_with("token_embedding.weight") && tensor.shape.size() == 2;
+    const bool vectors =
+        facts.type == "embedding" && !tensor.shape.empty() &&
+        (tensor.name == "emb_params" || tensor.name == "clip_l" || tensor.name == "clip_g" || fits(tensor.name, "*string_to_param*"));
+    if (tokens || vectors) out.insert(tensor.shape.back());
+  }
+  return out;
+}
+
 }  // namespace
 
 HeaderFacts read_header(const std::filesystem::path& path) {
@@ -118,7 +130,7 @@ HeaderFacts read_header(const std::filesystem::path& path) {
   return out;
 }
 
-ModelFacts recognise(const HeaderFacts& header) {
+ModelFacts recognise(HeaderFacts header) {
   ModelFacts facts;
   if (const ModelDefinition* definition = match(header.tensors)) {
     facts.type = definition->type;
@@ -128,16 +140,17 @@ ModelFacts recognise(const HeaderFacts& header) {
   const bool adapter = facts.type == "lora" || facts.type == "ip_adapter" || facts.type == "controlnet" || facts.type == "t2i_adapter";
   if (facts.family.empty() && adapter) facts.family = family_by_metadata(header.metadata);
   add_details(facts, header);
+  facts.text_widths = text_widths(facts, header);
   facts.format = header.format;
   facts.num_tensors = header.tensors.size();
   facts.size_bytes = header.size_bytes;
-  facts.metadata = header.metadata;
   for (const TensorFact& tensor : header.tensors) {
     ++facts.dtypes[tensor.dtype];
     uint64_t elements = 1;
     for (const int64_t extent : tensor.shape) elements *= static_cast<uint64_t>(extent);
     facts.num_parameters += elements;
   }
+  facts.metadata = std::move(header.metadata);
   return facts;
 }
 

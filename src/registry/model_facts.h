@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct ModelFacts {
   size_t num_tensors = 0;
   uint64_t num_parameters = 0;  // elements of all tensors
   uint64_t size_bytes = 0;
+  // Of the text encoders in a file the widths of their tokens' vectors; of an embedding those of its own.
+  std::set<int64_t> text_widths;
   std::map<std::string, std::string> metadata;
 };
 
@@ -40,6 +43,6 @@ struct ModelFacts {
 HeaderFacts read_header(const std::filesystem::path& path);
 
 // Never throws: what matches no definition has an empty type. The definitions are a list in model_definitions.cc.
-ModelFacts recognise(const HeaderFacts& header);
+ModelFacts recognise(HeaderFacts header);
 
 }  // namespace veneer::registry

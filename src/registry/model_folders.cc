@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "formats/shard_index.h"
 #include "registry/nearest_names.h"
 #include "veneer/error.h"
 
@@ -19,8 +20,9 @@ constexpr int kMaxDepth = 32;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOlderNames = {{{"clip", "text_encoders"}, {"unet", "diffusion_models"}}};
 
-bool has_extension(const ModelKind& kind, std::string_view name) {
+bool is_of_kind(const ModelKind& kind, std::string_view name) {
   if (kind.extensions.empty()) return true;
+  if (formats::is_index_name(name)) return std::ranges::find(kind.extensions, ".safetensors") != kind.extensions.end();
   std::string extension = fs::path(name).extension().string();
   std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::ranges::find(kind.extensions, extension) != kind.extensions.end();
@@ -32,25 +34,62 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
-// Collects the files below `directory`, each as "prefix/name". `above` holds the canonical paths from the root down to here.
-void collect(const fs::path& directory, const std::string& prefix, const ModelKind& kind, std::vector<fs::path>& above, std::set<std::string>& out) {
-  std::error_code error;
-  const fs::path canonical = fs::canonical(directory, error);
-  if (error || above.size() >= kMaxDepth || std::ranges::find(above, canonical) != above.end()) return;
-  above.push_back(canonical);
-  fs::directory_iterator entries(directory, fs::directory_options::skip_permission_denied, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    const std::string name = entries->path().filename().string();
-    std::error_code broken_link;
-    const fs::file_status status = entries->status(broken_link);
-    if (fs::is_directory(status)) {
-      if (name != ".git") collect(entries->path(), prefix + name + "/", kind, above, out);
-    } else if (fs::is_regular_file(status) && has_extension(kind, name)) {
-      out.insert(prefix + name);
+// The shards that indices among the files of a directory name. A broken index names none: whoever opens it is told.
+std::set<std::string> shards_of(const fs::path& directory, const std::vector<std::string>& names, ShardLists& shards) {
+  std::set<std::string> out;
+  for (const std::string& name : names) {
+    if (!formats::is_index_name(name)) continue;
+    try {
+      const std::vector<fs::path> files = shards.files(directory / name);
+      for (size_t i = 1; i < files.size(); ++i) {
+        const std::string shard = files[i].filename().string();
+        if (!formats::is_index_name(shard)) out.insert(shard);  // an index that names one is broken, and is not to hide it
+      }
+    } catch (const Error&) {
+      continue;
     }
   }
-  above.pop_back();
+  return out;
 }
+
+// Walks through the directories of one kind.
+class Walk {
+ public:
+  Walk(const ModelKind& kind, ShardLists& shards) : kind_(kind), shards_(shards) {}
+
+  // Collects the files below `directory`, each as "prefix/name".
+  void collect(const fs::path& directory, const std::string& prefix) {
+    std::error_code error;
+    const fs::path canonical = fs::canonical(directory, error);
+    if (error || above_.size() >= kMaxDepth || std::ranges::find(above_, canonical) != above_.end()) return;
+    above_.push_back(canonical);
+    std::vector<std::string> files;
+    fs::directory_iterator entries(directory, fs::directory_options::skip_permission_denied, error);
+    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+      std::string name = entries->path().filename().string();
+      std::error_code broken_link;
+      const fs::file_status status = entries->status(broken_link);
+      if (fs::is_directory(status)) {
+        if (name != ".git") collect(entries->path(), prefix + name + "/");
+      } else if (fs::is_regular_file(status) && is_of_kind(kind_, name)) {
+        files.push_back(std::move(name));
+      }
+    }
+    above_.pop_back();
+    const std::set<std::string> shards = kind_.extensions.empty() ? std::set<std::string>() : shards_of(directory, files, shards_);
+    for (const std::string& name : files) {
+      if (!shards.contains(name)) names_.insert(prefix + name);
+    }
+  }
+
+  std::vector<std::string> names() const { return {names_.begin(), names_.end()}; }
+
+ private:
+  const ModelKind& kind_;
+  ShardLists& shards_;
+  std::vector<fs::path> above_;  // canonical paths from the root down to here
+  std::set<std::string> names_;
+};
 
 // The name's parts. Lexical only: what a part is on the disk is not looked at.
 fs::path checked_relative(std::string_view kind, std::string_view name) {
@@ -115,16 +154,15 @@ const std::vector<fs::path>& ModelFolders::folders(std::string_view kind) const 
 
 std::vector<std::string> ModelFolders::list(std::string_view kind) const {
   const Place& where = place(kind);
-  std::set<std::string> names;
-  std::vector<fs::path> above;
-  for (const fs::path& folder : where.folders) collect(folder, "", where.kind, above, names);
-  return {names.begin(), names.end()};
+  Walk walk(where.kind, *shards_);
+  for (const fs::path& folder : where.folders) walk.collect(folder, "");
+  return walk.names();
 }
 
 std::optional<fs::path> ModelFolders::find(std::string_view kind, std::string_view name) const {
   const Place& where = place(kind);
   const fs::path relative = checked_relative(kind, name);
-  if (!has_extension(where.kind, relative.string())) return std::nullopt;
+  if (!is_of_kind(where.kind, relative.string())) return std::nullopt;
   for (const fs::path& folder : where.folders) {
     std::error_code error;
     fs::path candidate = folder / relative;
@@ -133,11 +171,19 @@ std::optional<fs::path> ModelFolders::find(std::string_view kind, std::string_vi
   return std::nullopt;
 }
 
+std::string ModelFolders::embedding_name(std::string_view name) const {
+  for (const char* extension : {"", ".safetensors", ".pt", ".bin"}) {
+    std::string full = std::string(name) + extension;
+    if (find("embeddings", full)) return full;
+  }
+  return {};
+}
+
 fs::path ModelFolders::resolve(std::string_view kind, std::string_view name) const {
   if (std::optional<fs::path> found = find(kind, name)) return *std::move(found);
   const Place& where = place(kind);
   const fs::path relative = checked_relative(kind, name);
-  if (!has_extension(where.kind, relative.string())) {
+  if (!is_of_kind(where.kind, relative.string())) {
     throw Error(ErrorCode::invalid, "model: file is not of this kind",
                 {{"kind", std::string(kind)}, {"name", std::string(name)}, {"allowed", joined(where.kind.extensions)}});
   }

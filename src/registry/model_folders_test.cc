@@ -50,6 +50,48 @@ TEST(ModelFolders, TakesTheExtensionsOfWeightFiles) {
   EXPECT_EQ(folders_in(dir).list("vae"), want);
 }
 
+TEST(ModelFolders, AModelInShardsIsItsIndex) {
+  const TempDirectory dir;
+  const ModelFolders folders = folders_in(dir);
+  const fs::path index = dir.write("vae/m.safetensors.index.json", R"({"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}})");
+  for (const char* name : {"vae/m-1.safetensors", "vae/m-2.safetensors", "vae/m-3.safetensors", "vae/sub/m-1.safetensors", "vae/config.json"}) {
+    dir.write(name, "");
+  }
+  EXPECT_THAT(folders.list("vae"), ElementsAre("m-3.safetensors", "m.safetensors.index.json", "sub/m-1.safetensors"));
+  EXPECT_EQ(folders.resolve("vae", "m.safetensors.index.json"), index);
+  EXPECT_THAT(folders.files(index), ElementsAre(index, index.parent_path() / "m-1.safetensors", index.parent_path() / "m-2.safetensors"));
+  EXPECT_THAT(folders.files(dir.path() / "vae/m-1.safetensors"), ElementsAre(dir.path() / "vae/m-1.safetensors"));
+  dir.write("loras/self.safetensors.index.json", R"({"weight_map":{"a":"self.safetensors.index.json"}})");
+  EXPECT_THAT(folders.list("loras"), ElementsAre("self.safetensors.index.json"));
+  EXPECT_THAT(refusal(folders, "configs", "m.safetensors.index.json"), HasSubstr("not of this kind"));
+}
+
+TEST(ModelFolders, AChangedIndexIsReadAgainAndABrokenOneHidesNothing) {
+  const TempDirectory dir;
+  const ModelFolders folders = folders_in(dir);
+  dir.write("vae/m-1.safetensors", "");
+  dir.write("vae/m.safetensors.index.json", R"({"weight_map":{"a":"m-1.safetensors"}})");
+  EXPECT_THAT(folders.list("vae"), ElementsAre("m.safetensors.index.json"));
+  const fs::path index = dir.write("vae/m.safetensors.index.json", "{\"broken\"");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(folders.list("vae"), ElementsAre("m-1.safetensors", "m.safetensors.index.json"));
+    EXPECT_THROW((void)folders.files(index), Error);
+  }
+}
+
+TEST(ModelFolders, EmbeddingsAreNamedWithoutTheirExtension) {
+  const TempDirectory dir;
+  const ModelFolders folders = folders_in(dir);
+  dir.write("embeddings/a.pt", "");
+  dir.write("embeddings/a.safetensors", "");
+  dir.write("embeddings/sub/b.bin", "");
+  EXPECT_EQ(folders.embedding_name("a"), "a.safetensors");
+  EXPECT_EQ(folders.embedding_name("a.pt"), "a.pt");
+  EXPECT_EQ(folders.embedding_name("sub\\b"), "sub\\b.bin");
+  EXPECT_EQ(folders.embedding_name("c"), "");
+  EXPECT_THROW((void)folders.embedding_name("../a"), Error);
+}
+
 TEST(ModelFolders, ListsNothingWhereThereIsNoFolder) {
   const TempDirectory dir;
   EXPECT_THAT(folders_in(dir).list("checkpoints"), IsEmpty());

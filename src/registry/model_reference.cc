@@ -4,6 +4,8 @@
 #include <cctype>
 #include <filesystem>
 
+#include "formats/shard_index.h"
+
 namespace veneer::registry {
 namespace {
 
@@ -49,8 +51,14 @@ ModelReference parse_reference(std::string_view text) {
   return out;
 }
 
+std::string stem_of_model(std::string_view file_name) {
+  const std::filesystem::path name = std::filesystem::path(file_name).filename();
+  const std::string text = name.string();
+  return formats::is_index_name(text) ? text.substr(0, text.size() - formats::kIndexEnding.size()) : name.stem().string();
+}
+
 std::string cache_key(std::string_view file_name, std::string_view sha256) {
-  return std::filesystem::path(file_name).filename().stem().string() + "-" + std::string(sha256.substr(0, kKeyDigits));
+  return stem_of_model(file_name) + "-" + std::string(sha256.substr(0, kKeyDigits));
 }
 
 }  // namespace veneer::registry

@@ -19,7 +19,10 @@ struct ModelReference {
 
 ModelReference parse_reference(std::string_view text);
 
-// "<file name without extension>-<first 16 digits of the hash>": distinct for files of one name and different content. The hash has 64 digits.
+// A file's name without extension, or, of an index of shards, without ".safetensors.index.json".
+std::string stem_of_model(std::string_view file_name);
+
+// "<stem_of_model>-<first 16 digits of the hash>": distinct for files of one name and different content. The hash has 64 digits.
 std::string cache_key(std::string_view file_name, std::string_view sha256);
 
 }  // namespace veneer::registry

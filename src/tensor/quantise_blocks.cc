@@ -78,17 +78,24 @@ void write_block(DType dtype, const float* x, std::byte* out) {
 
 }  // namespace
 
-bool can_quantise(DType dtype) {
-  return dtype == DType::q8_0 || dtype == DType::q5_1 || dtype == DType::q5_0 || dtype == DType::q4_1 || dtype == DType::q4_0;
-}
+bool can_quantise(DType dtype) { return is_quantised(dtype); }
 
 void quantise_blocks(DType dtype, std::span<const float> values, std::byte* out) {
   if (!can_quantise(dtype)) {
     throw Error(ErrorCode::unsupported, "quantise: no such target",
-                {{"dtype", std::string(to_string(dtype))}, {"allowed", "q8_0 q5_1 q5_0 q4_1 q4_0"}});
+                {{"dtype", std::string(to_string(dtype))}, {"allowed", "q8_0 q6_k q5_k q5_1 q5_0 q4_k q4_1 q4_0 q3_k q2_k"}});
   }
-  const size_t bytes = block_size(dtype).bytes;
-  for (size_t i = 0; i * kElements < values.size(); ++i) write_block(dtype, values.data() + i * kElements, out + i * bytes);
+  const BlockSize block = block_size(dtype);
+  const bool large = block.elements == kMaxBlockElements;
+  for (size_t i = 0; i * block.elements < values.size(); ++i) {
+    const float* from = values.data() + i * block.elements;
+    std::byte* to = out + i * block.bytes;
+    if (large) {
+      quantise_k_block(dtype, from, to);
+    } else {
+      write_block(dtype, from, to);
+    }
+  }
 }
 
 }  // namespace veneer

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "tensor/convert.h"
@@ -36,21 +38,95 @@ INSTANTIATE_TEST_SUITE_P(DTypes, Quantise,
                          ::testing::Values(std::pair(DType::q8_0, 0.021F), std::pair(DType::q5_1, 0.17F), std::pair(DType::q5_0, 0.33F),
                                            std::pair(DType::q4_1, 0.35F), std::pair(DType::q4_0, 0.66F)));
 
+constexpr auto kAllBlocks = std::to_array<DType>(
+    {DType::q8_0, DType::q5_1, DType::q5_0, DType::q4_1, DType::q4_0, DType::q6_k, DType::q5_k, DType::q4_k, DType::q3_k, DType::q2_k});
+
+std::vector<float> there_and_back(DType dtype, const std::vector<float>& values) {
+  std::vector<std::byte> blocks(storage_bytes(dtype, values.size()), std::byte{0xff});  // writers leave nothing of what was there
+  quantise_blocks(dtype, values, blocks.data());
+  std::vector<float> back(values.size());
+  dequantise_blocks(dtype, blocks.data(), values.size() / block_size(dtype).elements, back.data());
+  return back;
+}
+
 TEST(QuantisedBlocks, ZerosStayZeros) {
-  const std::vector<float> zeros(32);
-  for (const DType dtype : {DType::q8_0, DType::q5_1, DType::q5_0, DType::q4_1, DType::q4_0}) {
-    std::vector<std::byte> block(block_size(dtype).bytes);
-    quantise_blocks(dtype, zeros, block.data());
-    std::vector<float> back(32, 1.0F);
-    dequantise_blocks(dtype, block.data(), 1, back.data());
-    EXPECT_EQ(back, zeros) << to_string(dtype);
+  const std::vector<float> zeros(256);
+  for (const DType dtype : kAllBlocks) EXPECT_EQ(there_and_back(dtype, zeros), zeros) << to_string(dtype);
+}
+
+TEST(QuantisedBlocks, PlainDTypesHaveNoBlocks) {
+  std::vector<std::byte> out(1024);
+  EXPECT_THROW(quantise_blocks(DType::f16, std::vector<float>(256), out.data()), Error);
+  EXPECT_FALSE(can_quantise(DType::f32));
+}
+
+// Root of the mean square of the differences, as a part of the values'.
+double relative_error(const std::vector<float>& values, const std::vector<float>& back) {
+  double differences = 0, squares = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    differences += std::pow(static_cast<double>(values[i]) - back[i], 2);
+    squares += std::pow(static_cast<double>(values[i]), 2);
+  }
+  return std::sqrt(differences / squares);
+}
+
+// Sums of twelve uniform numbers, which are nearly normal.
+std::vector<float> weights(size_t count) {
+  std::vector<float> out(count);
+  uint32_t state = 1;
+  for (float& value : out) {
+    float sum = 0;
+    for (int i = 0; i < 12; ++i) {
+      state = state * 1664525U + 1013904223U;
+      sum += static_cast<float>(state >> 8) * 0x1p-24F;
+    }
+    value = (sum - 6) * 0.02F;
+  }
+  return out;
+}
+
+// Measured: 0.0172, 0.0350, 0.0709, 0.143, 0.262. Blocks of 32 that take as many bits or more are worse: q5_1 0.0378, q4_1 0.0781.
+TEST(QuantisedBlocks, OfNormalWeightsTheErrorIsBounded) {
+  struct Bound {
+    DType dtype;
+    double error;
+  };
+  const std::vector<float> values = weights(256 * 200);
+  for (const auto& [dtype, error] :
+       {Bound{DType::q6_k, 0.0180}, Bound{DType::q5_k, 0.0365}, Bound{DType::q4_k, 0.0740}, Bound{DType::q3_k, 0.150}, Bound{DType::q2_k, 0.275}}) {
+    EXPECT_LT(relative_error(values, there_and_back(dtype, values)), error) << to_string(dtype);
+  }
+  EXPECT_LT(relative_error(values, there_and_back(DType::q5_k, values)), relative_error(values, there_and_back(DType::q5_1, values)));
+  EXPECT_LT(relative_error(values, there_and_back(DType::q4_k, values)), relative_error(values, there_and_back(DType::q4_1, values)));
+}
+
+// Every part has a scale of its own: a large value spoils its part only.
+TEST(QuantisedBlocks, LargeBlocksKeepPartsApart) {
+  std::vector<float> values = weights(256);
+  values[40] = 50;
+  for (const DType dtype : {DType::q6_k, DType::q5_k, DType::q4_k}) {
+    const std::vector<float> back = there_and_back(dtype, values);
+    EXPECT_NEAR(back[40], 50, 1) << to_string(dtype);
+    EXPECT_EQ(there_and_back(dtype, back).size(), back.size());
   }
 }
 
-TEST(QuantisedBlocks, OnlySomeKindsAreWritten) {
-  std::vector<std::byte> out(144);
-  EXPECT_THROW(quantise_blocks(DType::q4_k, std::vector<float>(256), out.data()), Error);
-  EXPECT_FALSE(can_quantise(DType::f32));
+TEST(QuantisedBlocks, ExtremesGiveFiniteValues) {
+  std::vector<std::vector<float>> cases = {std::vector<float>(256, 65504),   std::vector<float>(256, -65504), std::vector<float>(256, 1e-30F),
+                                           std::vector<float>(256, -1e-40F), std::vector<float>(256, -0.25F), std::vector<float>(256, 0.25F)};
+  cases.push_back(cases[0]);
+  for (size_t i = 0; i < 256; i += 2) cases.back()[i] = -65504;
+  cases.emplace_back(256);
+  cases.back()[255] = 1;
+  for (const DType dtype : kAllBlocks) {
+    for (const std::vector<float>& values : cases) {
+      const std::vector<float> back = there_and_back(dtype, values);
+      for (size_t i = 0; i < back.size(); ++i) {
+        ASSERT_TRUE(std::isfinite(back[i])) << to_string(dtype);
+        ASSERT_NEAR(back[i], values[i], 0.36F * std::abs(values[i]) + 1e-6F) << to_string(dtype) << " " << i;
+      }
+    }
+  }
 }
 
 TEST(QuantisedTensor, CountsBytesByBlock) {

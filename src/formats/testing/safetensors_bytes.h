@@ -5,8 +5,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/model_file.h"
 
 namespace veneer::formats {
 
@@ -27,9 +28,9 @@ inline uint64_t header_length(std::string_view bytes) {
 }
 
 // Parses a copy in a block of exactly this size, so that AddressSanitizer sees a read past the end.
-inline SafetensorsFile parse_bytes(std::string_view bytes, std::string name = "test.safetensors") {
+inline ModelFile parse_bytes(std::string_view bytes, std::string name = "test.safetensors") {
   const auto copy = std::make_shared<std::vector<char>>(bytes.begin(), bytes.end());
-  return SafetensorsFile::parse(std::as_bytes(std::span(*copy)), copy, std::move(name));
+  return ModelFile::parse(std::as_bytes(std::span(*copy)), copy, std::move(name));
 }
 
 }  // namespace veneer::formats

@@ -1,0 +1,14 @@
+// The embeddings that the prompts of a workflow name: "embedding:NAME" in a text.
+#pragma once
+
+#include <vector>
+
+#include "engine/workflow_models.h"
+
+namespace veneer::engine {
+
+// Of every text of a class that takes a CLIP, also of constants that reach the text over links: one for each node, input and name. The kind is
+// "embeddings"; a name that leads to no file has a problem and what is near. Throws nothing for those.
+std::vector<NamedModel> named_embeddings(const graph::Json& prompt, const graph::NodeRegistry& nodes, const registry::Library& library);
+
+}  // namespace veneer::engine
