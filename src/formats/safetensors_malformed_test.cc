@@ -55,7 +55,6 @@ std::vector<Malformed> broken_frames() {
       {"header length 2^64 - 8", with_length(kGood, UINT64_MAX - 7), "safetensors: header leaves the file", ""},
       {"header one byte too long", with_length(kGood, kGood.size() - 7), "safetensors: header leaves the file", ""},
       {"header one byte too short", with_length(kGood, header_length(kGood) - 1), "safetensors: header is not valid JSON", ""},
-      {"header over the limit", safetensors_bytes("{}" + std::string(100'000'000, ' '), ""), "safetensors: header is too long", ""},
   };
 }
 
@@ -137,8 +136,7 @@ std::vector<Malformed> broken_json() {
 
 class SafetensorsMalformed : public ::testing::TestWithParam<Malformed> {};
 
-TEST_P(SafetensorsMalformed, IsRefusedByNameAndRule) {
-  const Malformed& malformed = GetParam();
+void expect_refused(const Malformed& malformed) {
   try {
     (void)parse_bytes(malformed.bytes);
     FAIL() << "was accepted";
@@ -149,6 +147,13 @@ TEST_P(SafetensorsMalformed, IsRefusedByNameAndRule) {
     EXPECT_EQ(error.find("tensor"), malformed.tensor) << error.what();
     EXPECT_LT(std::string_view(error.what()).size(), 1000u);
   }
+}
+
+TEST_P(SafetensorsMalformed, IsRefusedByNameAndRule) { expect_refused(GetParam()); }
+
+// Not one of the parameters: these are made whenever the program starts, and it starts once for each test.
+TEST(SafetensorsMalformedFrame, AHeaderOverTheLimitIsRefused) {
+  expect_refused({"", safetensors_bytes("{}" + std::string(100'000'000, ' '), ""), "safetensors: header is too long", ""});
 }
 
 std::string test_name(const ::testing::TestParamInfo<Malformed>& info) {

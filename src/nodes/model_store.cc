@@ -27,15 +27,20 @@ std::string name_as_listed(std::string name) {
   return name;
 }
 
-// Tells the shards of an index from others; empty for a model of one file.
+// Tells the shards of an index from others; empty for a model of one file, for one that is gone and for an index that is broken: opening it tells
+// why.
 std::string shards_of(const registry::ModelFolders& folders, const std::filesystem::path& model) {
-  const std::vector<std::filesystem::path> files = folders.files(model);
-  if (files.size() == 1) return {};
-  FingerprintBuilder out;
-  for (const registry::FileIdentity& id : registry::identify_all(files)) {
-    out.add(id.device).add(id.inode).add(id.size_bytes).add(id.modified_ns).add(id.changed_ns);
+  try {
+    const std::vector<std::filesystem::path> files = folders.files(model);
+    if (files.size() == 1) return {};
+    FingerprintBuilder out;
+    for (const registry::FileIdentity& id : registry::identify_all(files)) {
+      out.add(id.device).add(id.inode).add(id.size_bytes).add(id.modified_ns).add(id.changed_ns);
+    }
+    return out.finish().hex();
+  } catch (const Error&) {
+    return {};
   }
-  return out.finish().hex();
 }
 
 }  // namespace
