@@ -130,7 +130,9 @@ void print_tensors(const ModelComparison& result, bool all) {
     ++found;
     if (shown == most) continue;
     ++shown;
-    const auto what = [](bool there, const std::string& dtype, const std::string& shape) { return there ? std::string(dtype).append(" ").append(shape) : "-"; };
+    const auto what = [](bool there, const std::string& dtype, const std::string& shape) {
+      return there ? std::string(dtype).append(" ").append(shape) : "-";
+    };
     const bool values = tensor.same_shape();
     table.add({printable(tensor.name), state_of(tensor), what(tensor.in_a, tensor.a_dtype, tensor.a_shape),
                what(tensor.in_b, tensor.b_dtype, tensor.b_shape), values ? short_number(tensor.largest_absolute) : "",

@@ -13,7 +13,6 @@ namespace veneer::compute {
 
 class AttentionPlans;
 class OperationCache;
-class OperatorChoices;
 // What matmuls and convolutions compiled for the shapes met so far, for Context::operations.
 std::shared_ptr<OperationCache> make_operation_cache();
 
@@ -28,8 +27,6 @@ struct Context {
   std::shared_ptr<AttentionPlans> attention_plans = nullptr;
   // Shared by all contexts of a program, so that layers of shapes met before need no compiling. Null: each layer compiles for itself.
   std::shared_ptr<OperationCache> operations = nullptr;
-  // Which of several algorithms a layer takes in bf16, measured on this machine (operator_choices.h). Null: by rules. f32 always goes by rules.
-  std::shared_ptr<OperatorChoices> choices = nullptr;
   // Gets a span for each op (base/profile.h), and has to outlive the context. Null: nobody wants to know.
   Profile* profile = nullptr;
 };

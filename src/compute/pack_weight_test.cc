@@ -111,9 +111,7 @@ TEST(PackWeight, MakesRowsOnTheWayWithTheBitsOfTheWholeWeight) {
   }
 }
 
-bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.bytes(), b.bytes(), a.size_bytes()) == 0;
-}
+bool same_bytes(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && std::memcmp(a.bytes(), b.bytes(), a.size_bytes()) == 0; }
 
 TEST(PackWeight, LayersOfMadeRowsAreThoseOfTheWholeWeight) {
   Context context{.dtype = DType::f32};

@@ -156,10 +156,9 @@ TEST_F(SaveModel, AnAutoencoderAloneLoadsAgain) {
 TEST_F(SaveModel, SaysWhatTheModelIs) {
   bench_.run("ModelSave", {{"model", graph::Value::of("MODEL", *load(kModel).model)}, {"filename_prefix", text("mine/red")}});
   const auto saved = formats::ModelFile::open(output("mine/red_00001_.safetensors"));
-  EXPECT_THAT(saved.metadata(),
-              UnorderedElementsAre(Pair("modelspec.sai_model_spec", "1.0.0"), Pair("modelspec.implementation", "sgm"),
-                                   Pair("modelspec.architecture", "stable-diffusion-v1"), Pair("modelspec.title", "red 1"),
-                                   Pair("modelspec.predict_key", "epsilon")));
+  EXPECT_THAT(saved.metadata(), UnorderedElementsAre(Pair("modelspec.sai_model_spec", "1.0.0"), Pair("modelspec.implementation", "sgm"),
+                                                     Pair("modelspec.architecture", "stable-diffusion-v1"), Pair("modelspec.title", "red 1"),
+                                                     Pair("modelspec.predict_key", "epsilon")));
 }
 
 TEST_F(SaveModel, TheRecipeIsInTheMetadata) {

@@ -21,14 +21,11 @@ struct ComputeSettings {
   DType dtype = DType::f32;
   Allocator& scratch;
   std::shared_ptr<compute::OperationCache> operations = compute::make_operation_cache();
-  std::shared_ptr<compute::OperatorChoices> choices = nullptr;  // null: by rules
-  std::shared_ptr<Profile> profile = nullptr;                   // null: nobody wants to know where the time goes
+  std::shared_ptr<Profile> profile = nullptr;  // null: nobody wants to know where the time goes
 
   compute::Context context() const { return context_in(dtype); }
   compute::Context f32_context() const { return context_in(DType::f32); }
-  compute::Context context_in(DType in) const {
-    return {.scratch = scratch, .dtype = in, .operations = operations, .choices = choices, .profile = profile.get()};
-  }
+  compute::Context context_in(DType in) const { return {.scratch = scratch, .dtype = in, .operations = operations, .profile = profile.get()}; }
 };
 
 }  // namespace veneer::nodes

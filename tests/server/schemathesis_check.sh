@@ -2,14 +2,16 @@
 # Random requests from the server's own OpenAPI description must never be answered with a 500.
 # usage: schemathesis_check.sh TESTING_SERVER [SCHEMATHESIS [EXAMPLES]]; without schemathesis (pip install schemathesis) it says so and exits with 77.
 set -u
-server=$1
+server=$(realpath "$1")
 tool=${2:-${VENEER_SCHEMATHESIS:-schemathesis}}
 examples=${3:-25}
 if ! command -v "$tool" >/dev/null 2>&1; then
   echo "skipped: schemathesis is not installed (pip install schemathesis, or name it in VENEER_SCHEMATHESIS)"
   exit 77
 fi
+tool=$(command -v "$tool")
 base=$(mktemp -d)
+cd "$base" || exit 1  # it keeps files of its own where it runs
 mkfifo "$base/in"
 "$server" "$base" >"$base/out" <"$base/in" &
 child=$!

@@ -39,6 +39,8 @@ class WsSession : public Client, public std::enable_shared_from_this<WsSession> 
     deflate.compLevel = 1;
     socket_.set_option(deflate);
     socket_.set_option(websocket::stream_base::decorator([](websocket::response_type& answer) { answer.set(beast::http::field::server, "Veneer"); }));
+    // As ComfyUI sends them: a message in one frame, which simple clients count on.
+    socket_.auto_fragment(false);
     websocket::stream_base::timeout timeouts = websocket::stream_base::timeout::suggested(beast::role_type::server);
     timeouts.idle_timeout = websocket::stream_base::none();
     socket_.set_option(timeouts);
