@@ -17,7 +17,7 @@ RunMessages::~RunMessages() {
   if (!client_.empty()) hub_.set_running(client_, "");
 }
 
-void RunMessages::send(const char* type, Json data) const {
+void RunMessages::send(const char* type, const Json& data) const {
   if (heard()) hub_.send(client_, message(type, data));
 }
 
@@ -86,7 +86,7 @@ void RunMessages::node_finished(const NodeRef& node, bool cached) {
 void RunMessages::execution_error(const graph::ExecutionErrorEvent& error) {
   Json data = error.to_json();
   data["timestamp"] = jobs::now_ms();
-  send("execution_error", std::move(data));
+  send("execution_error", data);
 }
 
 void RunMessages::execution_interrupted(const graph::ExecutionInterruptedEvent& event) {

@@ -31,7 +31,7 @@ class RunMessages : public graph::ExecutionObserver {
  private:
   // Whether the owner is there.
   bool heard() const { return !client_.empty() && hub_.has(client_); }
-  void send(const char* type, graph::Json data) const;
+  void send(const char* type, const graph::Json& data) const;
   void send_state() const;
   void send_to_owner_or_all(const Outgoing& message) const;
 
