@@ -289,6 +289,7 @@ TEST_F(JobQueueTest, OfManyWhoSubmitWithOneKeyAtOnceOneWins) {
   JobQueue queue(options_);
   std::atomic<int> won = 0, lost = 0, other = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 20; ++round) {

@@ -12,7 +12,6 @@ using graph::Json;
 using graph::Value;
 using sampling::Conditioning;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using variant::HookGroup;
 using variant::HookKeyframes;

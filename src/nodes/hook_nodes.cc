@@ -83,6 +83,7 @@ NodeDef combine_hooks(int count) {
   return experimental(make_node({"CombineHooks" + number, "Combine Hooks [" + number + "]", "advanced/hooks/combine"}, std::move(inputs), {"HOOKS"},
                                 [names](NodeContext&, const Inputs& in) {
                                   std::vector<HookGroupPtr> groups;
+                                  groups.reserve(names.size());
                                   for (const std::string& name : names) groups.push_back(in.share_or_null<HookGroup>(name));
                                   return NodeResult{hooks_value(variant::combine_hooks(groups))};
                                 }));

@@ -36,12 +36,12 @@ class HookNodes : public ::testing::TestWithParam<LoraApplyMode> {
   explicit HookNodes(LoraApplyMode mode = LoraApplyMode::materialised)
       : bench_(mode), loaded_(bench_.run("CheckpointLoaderSimple", {{"ckpt_name", text(kModel)}})) {}
 
-  Value lora_hook(const char* file, double model, double clip, Value previous = {}) {
+  Value lora_hook(const char* file, double model, double clip, const Value& previous = {}) {
     NodeBench::Values in = {{"lora_name", text(file)}, {"strength_model", Value::number(model)}, {"strength_clip", Value::number(clip)}};
     if (!previous.is_none()) in.emplace_back("prev_hooks", previous);
     return bench_.run("CreateHookLora", in)[0];
   }
-  Value keyframe(double strength, double start, Value previous = {}) {
+  Value keyframe(double strength, double start, const Value& previous = {}) {
     NodeBench::Values in = {{"strength_mult", Value::number(strength)}, {"start_percent", Value::number(start)}};
     if (!previous.is_none()) in.emplace_back("prev_hook_kf", previous);
     return bench_.run("CreateHookKeyframe", in)[0];

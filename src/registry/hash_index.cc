@@ -179,6 +179,7 @@ std::vector<HashIndex::Row> HashIndex::find(const std::string& prefix) {
     if (known.sha256.starts_with(prefix)) rows[path] = {path, known.identity.size_bytes, known.sha256};
   }
   std::vector<Row> out;
+  out.reserve(rows.size());
   for (auto& [path, row] : rows) out.push_back(std::move(row));
   return out;
 }

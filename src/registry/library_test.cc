@@ -25,7 +25,7 @@ class LibraryTest : public ::testing::Test {
   ~LibraryTest() override { fs::remove_all(root); }
 
   fs::path put(const std::string& name, const std::string& content) const {
-    const fs::path path = root / "models" / name;
+    fs::path path = root / "models" / name;
     fs::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << content;
     return path;
@@ -199,6 +199,7 @@ TEST_F(LibraryTest, ACacheFolderThatCannotBeMadeIsToldAndHashesStillCome) {
 
 TEST_F(LibraryTest, TwoConnectionsVerifyAtOnce) {
   std::vector<fs::path> files;
+  files.reserve(40);
   for (int i = 0; i < 40; ++i) files.push_back(put("loras/" + std::to_string(i) + ".safetensors", std::to_string(i)));
   const auto work = [&] {
     Library models = library();

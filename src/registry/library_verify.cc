@@ -73,7 +73,7 @@ fs::path Library::link_to(const fs::path& file, const std::string& key) const {
   std::error_code error;
   // A link stays one: the shards of a linked index lie beside it, and what it leads to may have another name.
   const fs::path target = fs::canonical(fs::absolute(file, error).parent_path(), error) / file.filename();
-  const fs::path link = cache_ / "models" / key;
+  fs::path link = cache_ / "models" / key;
   if (error) return {};
   if (fs::read_symlink(link, error) == target) return link;
   fs::create_directories(link.parent_path(), error);
