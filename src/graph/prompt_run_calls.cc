@@ -111,6 +111,15 @@ bool PromptRun::expand(NodeIndex node, Work& work) {
     if (call.result.expansion.size() > parts_.options.max_nodes - std::min(parts_.options.max_nodes, graph_.size())) {
       throw Error(ErrorCode::invalid, "graph: expansions make too many nodes", {{"limit", std::to_string(parts_.options.max_nodes)}});
     }
+    // Ids hold those of all parents, so that memory grows with the square of the depth: an endless expansion would take all of it long before there
+    // are too many nodes.
+    constexpr size_t kMostIdBytes = size_t{32} << 10;
+    for (const ExpansionNode& added : call.result.expansion) {
+      if (added.id.size() > kMostIdBytes) {
+        throw Error(ErrorCode::invalid, "graph: expansions are nested too deeply",
+                    {{"limit", std::to_string(kMostIdBytes) + " bytes of a node's id"}});
+      }
+    }
     graph_.expand(node, call.result.expansion, parts_.registry);
     for (const Source& output : call.result.outputs) has_links = has_links || std::holds_alternative<Link>(output);
   }

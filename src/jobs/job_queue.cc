@@ -46,10 +46,12 @@ JobQueue::JobQueue(const QueueOptions& options) : options_(options), journal_(op
 JobQueue::~JobQueue() { stop(); }
 
 void JobQueue::restore() {
+  constexpr int kMostRunsCutShort = 5;
   last_sequence_ = reader_.last_sequence();
   for (JobRow& row : reader_.unfinished()) {
     if (row.state == JobState::running) {
-      if (!options_.rerun_cut_short) {
+      // A job that ends the program whenever it runs would keep it from ever serving again.
+      if (!options_.rerun_cut_short || row.attempts >= kMostRunsCutShort) {
         report_cut_short(row);
         continue;
       }

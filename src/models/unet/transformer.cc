@@ -66,11 +66,22 @@ TextCache::KeysAndValues keys_and_values(UnetRun& run, const AttentionIds& ids, 
   return made;
 }
 
+// A patch may have given a weight other rows; heads of their own there are none of.
+void require_channels(const UnetRun& run, variant::ModuleId module, const Tensor& made) {
+  const int64_t want = static_cast<int64_t>(run.call.heads) * run.call.head_dim;
+  if (made.dim(2) == want) return;
+  throw Error(ErrorCode::invalid, "unet: a weight of an attention was patched to another number of rows",
+              {{"key", run.view.base().modules().at(module).name + ".weight"}, {"want", std::to_string(want)}, {"got", std::to_string(made.dim(2))}});
+}
+
 // `of_text`: keys and values are made of the text, and no patch came between.
 Tensor attend(UnetRun& run, const AttentionIds& ids, const AttentionPatches& patches, AttentionInputs inputs, bool of_text) {
   Tensor q = run.view.linear(run.context, ids.to_q, inputs.n);
   const auto [k, v] = keys_and_values(run, ids, inputs, of_text);
   inputs = {};
+  require_channels(run, ids.to_q, q);
+  require_channels(run, ids.to_k, k);
+  require_channels(run, ids.to_v, v);
   if (const auto* replacement = find_replacement(run, patches)) {
     const Shape shape = q.shape();
     const QKV qkv{compute::to_f32(run.context, q), compute::to_f32(run.context, k), compute::to_f32(run.context, v)};
