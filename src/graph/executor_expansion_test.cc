@@ -132,6 +132,15 @@ TEST(Expansion, ThatIsFaultyIsAnErrorOfItsNode) {
   }
 }
 
+TEST(Expansion, WithoutEndIsRefusedBeforeItsIdsFillTheMemory) {
+  Bench bench;
+  bench.run(R"({"3": {"class_type": "TestFaultyExpansion", "inputs": {"kind": "endless"}},
+    "4": {"class_type": "PreviewImage", "inputs": {"images": ["3", 0]}}})");
+  EXPECT_EQ(bench.result.status, ExecutionStatus::error);
+  ASSERT_TRUE(bench.result.error.has_value());
+  EXPECT_NE(bench.result.error->to_json()["exception_message"].get<std::string>().find("nested too deeply"), std::string::npos);
+}
+
 TEST(ExecutionErrors, CarryWhatTheProtocolAsksFor) {
   Bench bench;
   const auto prompt = [](const std::string& kind) {

@@ -123,6 +123,23 @@ TEST_F(JobQueueTest, AJobThatWasCutShortIsRunAgainAndSaysSo) {
   EXPECT_EQ(again->attempts, 1);
 }
 
+TEST_F(JobQueueTest, AJobThatWasCutShortFiveTimesIsReportedAndNotRunAgain) {
+  {
+    JobQueue queue(options_);
+    queue.submit(job("a"));
+    start(queue);
+  }
+  for (int run = 1; run <= 5; ++run) {
+    JobQueue queue(options_);
+    EXPECT_EQ(start(queue)->attempts, run);
+  }
+  JobQueue queue(options_);
+  EXPECT_EQ(queue.remaining(), 0U);
+  const auto entry = queue.history_entry("a");
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_EQ(entry->state, JobState::failed);
+}
+
 TEST_F(JobQueueTest, AJobThatWasCutShortIsReportedWhereThatIsThePolicy) {
   {
     JobQueue queue(options_);
