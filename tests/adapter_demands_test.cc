@@ -10,6 +10,7 @@
 #include "formats/testing/temp_directory.h"
 #include "support/test_paths.h"
 #include "veneer/engine.h"
+#include "veneer/error.h"
 
 namespace veneer::testing {
 namespace {
@@ -93,6 +94,30 @@ TEST_F(AdapterDemands, AnAdapterOfTheTextEncoderHoldsFromTheFirstRunOnAndFollows
     EXPECT_NE(base, weaker);
     Engine fresh(options(mode));
     EXPECT_EQ(draw(fresh, request({{"text-only", 2}})), weaker);
+  }
+}
+
+// Attention would read the rows that it knows and leave the others out: a picture of a part of the adapter.
+TEST_F(AdapterDemands, AnAttentionWeightGrownToOtherRowsIsAnErrorOfItsKeyAndTheBaseStaysAsItWas) {
+  for (const char* mode : {"auto", "materialised", "branch", "on-demand"}) {
+    for (const std::string part : {"to_q", "to_k", "to_v"}) {
+      SCOPED_TRACE(std::string(mode) + " " + part);
+      const std::string layer = "lora_unet_middle_block_1_transformer_blocks_0_attn1_" + part;
+      write("grown.safetensors", {{layer + ".lora_up.weight", Tensor::zeros({256, 1}, DType::f32)},
+                                  {layer + ".lora_down.weight", Tensor::zeros({1, 128}, DType::f32)},
+                                  {layer + ".reshape_weight", Tensor::from(Shape({2}), std::vector<float>{256, 128})}});
+      Engine engine(options(mode));
+      const auto base = draw(engine, request({}));
+      try {
+        draw(engine, request({{"grown", 1}}));
+        ADD_FAILURE() << "a picture was drawn";
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("middle_block.1.transformer_blocks.0.attn1." + part + ".weight"));
+        EXPECT_THAT(error.what(), HasSubstr("want=128"));
+        EXPECT_THAT(error.what(), HasSubstr("got=256"));
+      }
+      EXPECT_EQ(draw(engine, request({})), base);
+    }
   }
 }
 

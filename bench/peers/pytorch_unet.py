@@ -7,7 +7,6 @@ import argparse
 import math
 import os
 import statistics
-import sys
 import time
 
 import veneer_run
@@ -100,11 +99,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--channels-last", action="store_true", help="torch's channels_last layout")
     options = parser.parse_args()
-    program = veneer_run.find_program()
-    if program is None:
-        raise SystemExit("skipped: no veneer in build/release; set VENEER to the program")
-    if "GLIBC_TUNABLES" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | veneer_run.HUGE_PAGES)
+    program = veneer_run.start()
     try:
         import torch
         from safetensors.torch import load_file

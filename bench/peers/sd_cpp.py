@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """stable-diffusion.cpp on CHECKPOINT, beside Veneer: seconds per step of a picture with guidance.
 
-usage: stable_diffusion_cpp.py CHECKPOINT [--size 512] [--steps 3] [--threads N] [--rounds 2]
+usage: sd_cpp.py CHECKPOINT [--size 512] [--steps 3] [--threads N] [--rounds 2]
 
 The package compiles for long; a build with OpenBLAS or the LLAMAFILE kernels of ggml (CMAKE_ARGS="-DGGML_LLAMAFILE=ON") is faster than the default."""
 
 import argparse
 import os
-import sys
 import time
 
 import veneer_run
@@ -34,11 +33,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--dtype", choices=("auto", "bf16", "f32"), default="auto", help="Veneer's")
     options = parser.parse_args()
-    program = veneer_run.find_program()
-    if program is None:
-        raise SystemExit("skipped: no veneer in build/release; set VENEER to the program")
-    if "GLIBC_TUNABLES" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | veneer_run.HUGE_PAGES)
+    program = veneer_run.start()
     try:
         from stable_diffusion_cpp import StableDiffusion
     except ImportError as missing:
