@@ -198,6 +198,7 @@ void JobQueue::give_back_room(const Job& job) {
 
 JobQueue::Next JobQueue::next(uint64_t& wake_seen) {
   Next out;
+  Journal::Ticket marked = 0;
   {
     std::unique_lock lock(mutex_);
     wanted_.wait(lock, [&] { return stopped_ || wakes_ != wake_seen || !waiting_.empty(); });
@@ -208,9 +209,11 @@ JobQueue::Next JobQueue::next(uint64_t& wake_seen) {
     out.job = take_waiting(waiting_.begin());
     const int64_t started = now_ms();
     running_.push_back({out.job, started, false});
-    journal_.post([sequence = out.job->sequence, started](JobDatabase& db) { db.set_running(sequence, started); });
+    marked = journal_.post([sequence = out.job->sequence, started](JobDatabase& db) { db.set_running(sequence, started); });
     changed();
   }
+  // Before the job can do anything: one that ends the program at once would else be new, and run, after every restart.
+  journal_.wait(marked);
   return out;
 }
 

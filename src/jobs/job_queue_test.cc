@@ -111,6 +111,20 @@ TEST_F(JobQueueTest, WaitingJobsAreThereAfterARestart) {
   EXPECT_GT(queue.take_number(false), -1);
 }
 
+TEST_F(JobQueueTest, TheFileSaysThatAJobRunsBeforeItDoes) {
+  JobQueue queue(options_);
+  for (const char* id : {"a", "b", "c", "d"}) {
+    queue.submit(job(id));
+    start(queue);
+    Sqlite connection(options_.database);
+    Statement asked(connection, "SELECT state FROM jobs WHERE id = ?");
+    asked.bind(id);
+    int64_t state = -1;
+    while (asked.step()) state = asked.integer(0);
+    EXPECT_EQ(state, static_cast<int64_t>(JobState::running)) << id;
+  }
+}
+
 TEST_F(JobQueueTest, AJobThatWasCutShortIsRunAgainAndSaysSo) {
   {
     JobQueue queue(options_);

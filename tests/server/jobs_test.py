@@ -33,11 +33,18 @@ class Jobs(unittest.TestCase):
     def running(self):
         return [item[1] for item in self.server.get("/queue").json["queue_running"]]
 
+    def begin(self, prompt, **more):
+        """Posts a prompt and returns once its run has begun: from then on the job database knows of it."""
+        socket = self.server.socket("watcher")
+        identity = post(self.server, prompt, client_id="watcher", **more)
+        while socket.next()["type"] != "execution_start":
+            pass
+        socket.close()
+        return identity
+
     def hold(self, **more):
         """A job that runs until it is stopped."""
-        identity = post(self.server, slow_prompt(10000, 0.02, 7), **more)
-        until(lambda: self.running() == [identity])
-        return identity
+        return self.begin(slow_prompt(10000, 0.02, 7), **more)
 
     def test_jobs_run_in_order_of_their_numbers(self):
         held = self.hold()
@@ -212,16 +219,14 @@ class Jobs(unittest.TestCase):
         self.assertEqual(entry["status"]["messages"][0][1]["exception_type"], "ServerRestart")
 
     def test_a_job_that_was_cut_short_runs_again(self):
-        identity = post(self.server, slow_prompt(20, 0.05, 3))
-        until(lambda: self.running() == [identity])
+        identity = self.begin(slow_prompt(20, 0.05, 3))
         self.server.kill()
         self.server.start()
         entry = self.server.wait(identity)
         self.assertEqual((entry["status"]["status_str"], entry["status"]["runs_cut_short"]), ("success", 1))
 
     def test_draining_finishes_what_runs_and_keeps_what_waits(self):
-        identity = post(self.server, slow_prompt(20, 0.02, 4))
-        until(lambda: self.running() == [identity])
+        identity = self.begin(slow_prompt(20, 0.02, 4))
         post(self.server, simple_prompt(8), prompt_id="kept")
         self.assertEqual(self.server.stop(), 0)
         self.server.start()
