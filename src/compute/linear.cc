@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 
 #include "compute/onednn.h"
@@ -79,12 +80,30 @@ class OneDnnLinear final : public Linear {
                   {{"want", shape.to_string()}, {"got", epilogue.residual->shape().to_string()}});
     }
   }
+  // Of the layouts that oneDNN's fast kernels take, the one that fills up the least; it prefers blocks of 64 for the few outputs, too, of an
+  // adapter's first factor.
+  std::optional<Tag> narrow_layout() const {
+    if (out_ <= 16) return dtype_ == DType::f32 ? Tag::BA16a16b : Tag::BA16a16b2a;
+    if (out_ <= 32) return dtype_ == DType::f32 ? Tag::BA16a32b : Tag::BA16a32b2a;
+    return std::nullopt;
+  }
   onednn::Operation compile(const OperationKey& key, const Desc& weights) const {
     const auto type = onednn::data_type(dtype_);
     const Desc bias = bias_.defined() ? Desc({1, out_}, dnnl::memory::data_type::f32, Tag::ab) : Desc();
-    return onednn::compile(onednn::MatmulDescs{Desc({key.batch, in_}, type, Tag::ab), weights, bias, Desc({key.batch, out_}, type, Tag::ab)},
-                           key.epilogue, key.threads);
+    onednn::MatmulDescs descs{Desc({key.batch, in_}, type, Tag::ab), weights, bias, Desc({key.batch, out_}, type, Tag::ab)};
+    onednn::Operation usual = onednn::compile(descs, key.epilogue, key.threads);
+    const auto narrow = narrow_layout();
+    if (!narrow || weights != any()) return usual;
+    descs.weights = Desc({in_, out_}, type, *narrow);
+    try {
+      onednn::Operation small = onednn::compile(descs, key.epilogue, key.threads);
+      if (small.implementation == usual.implementation) return small;
+    } catch (const Error&) {
+      // Not on this machine.
+    }
+    return usual;
   }
+  Desc any() const { return Desc({in_, out_}, onednn::data_type(dtype_), Tag::any); }
 
   int64_t in_, out_;
   DType dtype_;

@@ -1,4 +1,5 @@
-// A tile of rows is converted into a buffer of the first cache; blocks are then gathered from it in the order in which they are written.
+// A tile of rows is converted into a buffer of the first caches; blocks are then transposed from it, or gathered where the layout or a kernel's taps
+// ask for more than that, in the order in which they are written.
 #include "compute/pack_weight.h"
 
 #include <hwy/cache_control.h>
@@ -53,6 +54,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "base/parallel.h"
+#include "compute/transpose_units.h"
 #include "tensor/convert.h"
 
 namespace veneer::compute {
@@ -68,9 +70,11 @@ bool is_element_dtype(DType dtype) {
 // One weight on its way into one layout.
 class Packing {
  public:
-  Packing(const WeightAxes& axes, const BlockedLayout& layout)
+  Packing(const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target)
       : axes_(axes),
         layout_(layout),
+        dtype_(dtype),
+        target_(target),
         out_(layout.extents[static_cast<size_t>(axes.out)]),
         in_(layout.extents[static_cast<size_t>(axes.in)]),
         block_out_(layout.block_extent(axes.out)),
@@ -83,7 +87,8 @@ class Packing {
     tile_blocks_ = std::min(wanted, blocks_in);
     tiles_in_ = (blocks_in + tile_blocks_ - 1) / tile_blocks_;
     row_ = tile_blocks_ * block_in_ * taps_ + kSkew;
-    fill_index();
+    transposes_ = is_transposition();
+    if (!transposes_) fill_index();
   }
 
   int64_t block_rows() const { return layout_.padded[static_cast<size_t>(axes_.out)] / block_out_; }
@@ -94,19 +99,21 @@ class Packing {
   int64_t rows_there(int64_t block_row) const { return std::min(block_out_, out_ - block_row * block_out_); }
   size_t buffer_elements() const { return static_cast<size_t>(block_out_ * row_); }
 
-  // read(row, at, out): a row's elements from `at` on. write(from, from_step, index, count, blocks, offset, step): gathers blocks to the element
-  // `offset` of the target.
-  template <typename Read, typename Write>
-  void pack(int64_t block_row, int64_t tile, float* buffer, const Read& read, const Write& write) const {
+  // read(row, at, out): a row's elements from `at` on.
+  template <typename Read>
+  void pack(int64_t block_row, int64_t tile, float* buffer, const Read& read) const {
     const int64_t first_block = tile * tile_blocks_;
     const int64_t blocks = std::min(tile_blocks_, layout_.padded[static_cast<size_t>(axes_.in)] / block_in_ - first_block);
     load(block_row * block_out_, first_block * block_in_, blocks * block_in_, buffer, read);
+    if (transposes_) return transpose(block_row, first_block, blocks, buffer, row_);
     const int64_t base = block_row * stride(axes_.out) + first_block * stride(axes_.in);
-    for (int64_t tap = 0; tap < taps_; ++tap) {
-      write(buffer + tap, static_cast<size_t>(block_in_ * taps_), index_.data(), index_.size(), static_cast<size_t>(blocks), base + tap_offset(tap),
-            static_cast<size_t>(stride(axes_.in)));
-    }
+    for (int64_t tap = 0; tap < taps_; ++tap) gather(buffer + tap, blocks, base + tap_offset(tap));
   }
+
+  // Whether rows of the weight can be packed from where they lie, without `pack`'s buffer between.
+  bool takes_whole_rows() const { return transposes_ && in_ % block_in_ == 0; }
+  // rows: all those of a block row, zeros where the weight has ended.
+  void pack_rows(int64_t block_row, const float* rows) const { transpose(block_row, 0, in_ / block_in_, rows, in_); }
 
  private:
   int64_t stride(int axis) const { return layout_.strides[static_cast<size_t>(axis)]; }
@@ -119,6 +126,40 @@ class Packing {
       tap /= extent;
     }
     return offset;
+  }
+
+  // Whether a block is its rows' transposition: `out` runs fastest, in whole vectors, over single floats or pairs of bf16 of one row, and blocks that
+  // follow each other along `in` do so in the target.
+  bool is_transposition() const {
+    constexpr int64_t kVector = 16;
+    const size_t pairs = dtype_ == DType::bf16 ? 1 : 0;
+    const auto& inner = layout_.inner;
+    if (taps_ != 1 || inner.size() < 1 + pairs || inner.size() > 2 + pairs) return false;
+    if (pairs != 0 && (inner.back().axis != axes_.in || inner.back().extent != 2)) return false;
+    const BlockedLayout::Block& out = inner[inner.size() - 1 - pairs];
+    if (out.axis != axes_.out || out.extent % kVector != 0 || (inner.size() == 2 + pairs && inner.front().axis != axes_.in)) return false;
+    // Every tile has whole groups of columns, as transpose_units wants them.
+    constexpr int64_t kColumns = 8;
+    const bool whole = block_in_ % kColumns == 0 || (tile_blocks_ * block_in_ % kColumns == 0 && in_ % kColumns == 0);
+    return whole && stride(axes_.in) == block_in_ * block_out_;
+  }
+
+  void transpose(int64_t block_row, int64_t first_block, int64_t blocks, const float* rows, int64_t row_stride) const {
+    const int64_t base = block_row * stride(axes_.out) + first_block * stride(axes_.in);
+    const auto out = static_cast<size_t>(block_out_), columns = static_cast<size_t>(blocks * block_in_), step = static_cast<size_t>(row_stride);
+    if (dtype_ == DType::f32) return transpose_units(rows, step, out, columns, reinterpret_cast<float*>(target_) + base, out);
+    std::vector<float> narrowed(out * columns / 2);
+    narrow_rows(rows, step, out, columns, reinterpret_cast<uint16_t*>(narrowed.data()));
+    transpose_units(narrowed.data(), columns / 2, out, columns / 2, reinterpret_cast<float*>(target_ + base * 2), out);
+  }
+
+  void gather(const float* from, int64_t blocks, int64_t offset) const {
+    const auto from_step = static_cast<size_t>(block_in_ * taps_), count = static_cast<size_t>(blocks), step = static_cast<size_t>(stride(axes_.in));
+    if (dtype_ == DType::f32) {
+      HWY_DYNAMIC_DISPATCH(gather_f32)(from, from_step, index_.data(), index_.size(), count, reinterpret_cast<float*>(target_) + offset, step);
+    } else {
+      HWY_DYNAMIC_DISPATCH(gather_bf16)(from, from_step, index_.data(), index_.size(), count, reinterpret_cast<uint16_t*>(target_) + offset, step);
+    }
   }
 
   // The place in the buffer of each element of a block, in the order of the target.
@@ -150,41 +191,50 @@ class Packing {
 
   WeightAxes axes_;
   const BlockedLayout& layout_;
+  DType dtype_;
+  std::byte* target_;
   int64_t out_, in_, block_out_, block_in_;
   int64_t taps_ = 1;
   int64_t tile_blocks_ = 1, tiles_in_ = 1;
   int64_t row_ = 0;  // elements from one row of the buffer to the next
-  std::vector<int32_t> index_;
+  bool transposes_ = false;
+  std::vector<int32_t> index_;  // empty where blocks are transposed
 };
 
 // Tiles are read straight from the tensor.
-template <typename Write>
-void pack_stored(const Packing& packing, const Tensor& weight, const Write& write) {
+void pack_stored(const Packing& packing, const Tensor& weight) {
   const auto read = [&](int64_t row, int64_t at, std::span<float> out) {
     copy_range_to_f32(weight, static_cast<size_t>(row * packing.row_size() + at), out);
   };
+  // Small weights, as an adapter's factors are, are packed sooner than another thread wakes up.
+  constexpr size_t kTilesPerThread = 4;
   const int64_t tiles = packing.tiles_of_block_row();
-  parallel_for(static_cast<size_t>(packing.block_rows() * tiles), 1, [&](size_t begin, size_t end) {
+  parallel_for(static_cast<size_t>(packing.block_rows() * tiles), kTilesPerThread, [&](size_t begin, size_t end) {
     std::vector<float> buffer(packing.buffer_elements());
     for (auto tile = static_cast<int64_t>(begin); tile < static_cast<int64_t>(end); ++tile) {
-      packing.pack(tile / tiles, tile % tiles, buffer.data(), read, write);
+      packing.pack(tile / tiles, tile % tiles, buffer.data(), read);
     }
   });
 }
 
-// The rows of one block row are made at once, and stay in the second cache while its tiles are packed.
-template <typename Write>
-void pack_made(const Packing& packing, const RowSource& weight, const Write& write) {
+// The rows of one block row are made at once, and stay in the second cache while they are packed.
+void pack_made(const Packing& packing, const RowSource& weight) {
   parallel_for(static_cast<size_t>(packing.block_rows()), 1, [&](size_t begin, size_t end) {
-    std::vector<float> buffer(packing.buffer_elements());
+    std::vector<float> buffer(packing.takes_whole_rows() ? 0 : packing.buffer_elements());
     Tensor rows = Tensor::empty({packing.block_out(), packing.row_size()}, DType::f32);
     for (auto block_row = static_cast<int64_t>(begin); block_row < static_cast<int64_t>(end); ++block_row) {
-      const int64_t first = block_row * packing.block_out(), count = packing.rows_there(block_row);
-      weight.rows(first, count, rows.mutable_floats().first(static_cast<size_t>(count * packing.row_size())));
+      const int64_t first = block_row * packing.block_out();
+      const auto made = static_cast<size_t>(packing.rows_there(block_row) * packing.row_size());
+      weight.rows(first, packing.rows_there(block_row), rows.mutable_floats().first(made));
+      if (packing.takes_whole_rows()) {
+        std::ranges::fill(rows.mutable_floats().subspan(made), 0.0F);
+        packing.pack_rows(block_row, rows.data<float>());
+        continue;
+      }
       const auto read = [&](int64_t row, int64_t at, std::span<float> out) {
         std::copy_n(rows.data<float>() + (row - first) * packing.row_size() + at, out.size(), out.data());
       };
-      for (int64_t tile = 0; tile < packing.tiles_of_block_row(); ++tile) packing.pack(block_row, tile, buffer.data(), read, write);
+      for (int64_t tile = 0; tile < packing.tiles_of_block_row(); ++tile) packing.pack(block_row, tile, buffer.data(), read);
     }
   });
 }
@@ -207,18 +257,11 @@ bool can_pack(DType source, const WeightAxes& axes, const BlockedLayout& layout,
 }
 
 void pack_weight(const WeightSource& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target) {
-  const Packing packing(axes, layout);
-  const auto write = [&](const float* from, size_t from_step, const int32_t* index, size_t count, size_t blocks, int64_t offset, size_t step) {
-    if (dtype == DType::f32) {
-      HWY_DYNAMIC_DISPATCH(gather_f32)(from, from_step, index, count, blocks, reinterpret_cast<float*>(target) + offset, step);
-    } else {
-      HWY_DYNAMIC_DISPATCH(gather_bf16)(from, from_step, index, count, blocks, reinterpret_cast<uint16_t*>(target) + offset, step);
-    }
-  };
+  const Packing packing(axes, layout, dtype, target);
   if (weight.made() != nullptr) {
-    pack_made(packing, *weight.made(), write);
+    pack_made(packing, *weight.made());
   } else {
-    pack_stored(packing, weight.stored(), write);
+    pack_stored(packing, weight.stored());
   }
 }
 

@@ -19,7 +19,8 @@ inline size_t packed_size_estimate(const Shape& weight, DType compute_dtype) {
   const auto filled = [](int64_t extent, size_t block) { return (static_cast<size_t>(extent) + block - 1) / block * block; };
   const auto taps = static_cast<size_t>(weight.num_elements_from(2));
   if (taps > 1) return elements / static_cast<size_t>(weight[0]) * filled(weight[0], 16) * element;
-  return filled(weight[0], 64) * filled(weight[1], 64 / element) * element;
+  const size_t narrow = weight[0] <= 16 ? 16 : 32;
+  return filled(weight[0], weight[0] <= 32 ? narrow : 64) * filled(weight[1], 64 / element) * element;
 }
 
 }  // namespace veneer::compute
