@@ -110,6 +110,7 @@ int run_ops(const Options& options, const char* program) {
   std::vector<std::string> arguments{program};
   arguments.insert(arguments.end(), options.for_ops.begin(), options.for_ops.end());
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size());
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
