@@ -66,10 +66,10 @@ void print_open(const fs::path& folder) {
   const std::string header = header_bytes(data, kTensors);
   std::ofstream(file, std::ios::binary) << header;
   fs::resize_file(file, header.size() + data);
-  constexpr int kRounds = 11;
+  constexpr int kOpens = 11;
   std::vector<double> taken;
-  taken.reserve(kRounds);
-  for (int round = 0; round < kRounds; ++round) taken.push_back(seconds([&] { (void)formats::ModelFile::open(file); }));
+  taken.reserve(kOpens);
+  for (int round = 0; round < kOpens; ++round) taken.push_back(seconds([&] { (void)formats::ModelFile::open(file); }));
   std::printf("open a 4 GiB file of %d tensors     %8.2f ms (at most 5)\n", kTensors, median(taken) * 1e3);
   fs::remove(file);
 }
