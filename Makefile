@@ -1,11 +1,13 @@
 # The everyday commands. `make demo` and `make test` are all that a fresh Debian 12 machine needs.
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 VENEER := build/release/veneer
 
-.PHONY: help deps test-deps build demo test bench bench-plots asan tsan fuzz lint format format-check clean
+.PHONY: help deps test-deps build install demo test bench bench-plots asan tsan fuzz lint format format-check clean
 
 help:
 	@echo "make demo    install what is missing, build, draw the demo pictures"
+	@echo "make install  build, and copy the program under PREFIX ($(PREFIX)); DESTDIR is understood"
 	@echo "make test    install what tests need, build, run every test"
 	@echo "make bench   measure this machine and what Veneer makes of it; BENCH=\"--quick --json FILE\" passes flags, --help lists them"
 	@echo "make bench-plots   measure cost against size, batch and threads, and draw it into docs/images"
@@ -21,6 +23,9 @@ build: deps
 	@mkdir -p build
 	@cmake --preset release -DVENEER_BUILD_TESTS=OFF -DVENEER_BUILD_BENCH=OFF >build/configure.log || { cat build/configure.log; exit 1; }
 	@cmake --build --preset release -j $(JOBS) --target veneer
+
+install: build
+	@cmake --install build/release --prefix $(PREFIX)
 
 demo: build
 	@tools/demo.sh $(VENEER)
