@@ -33,6 +33,8 @@ std::string kind_of(const registry::ModelFolders& folders, const std::string& ty
 
 registry::Library::Found find_model(registry::Library& library, const std::string& kind, const std::string& name) {
   try {
+    // The folders' look-up passes over empty parts of a name, and so over the last.
+    if (name.ends_with('/') || name.ends_with('\\')) throw Error(ErrorCode::invalid, "the name ends as a folder's does");
     return library.find(kind, name);
   } catch (const Error& error) {
     const std::vector<std::string> names = library.folders().list(kind);
@@ -100,17 +102,19 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
     out.family = opened->family;
     out.sha256 = request.force ? library.verify(opened->file->path(), keep_on, true).sha256 : library.hash(opened->file->path(), keep_on);
     out.earlier_sha256 = before ? before->sha256 : "";
-    out.size_bytes = opened->file->identity().size_bytes;
+    out.size_bytes = opened->file->size_bytes();
     if (!request.expected_sha256.empty() && request.expected_sha256 != out.sha256) {
       throw Error(ErrorCode::invalid, "the file has another content than was expected",
                   {{"field", "sha256"}, {"value", request.expected_sha256}, {"allowed", out.sha256}});
     }
-    if (registry::identify(opened->file->path()) != opened->file->identity() || opened->file->being_written()) {
+    if (!opened->file->is_current() || opened->file->written_to() || opened->file->being_written()) {
       throw Error(ErrorCode::invalid, "the file was replaced while it was loaded", {{"file", opened->file->path().string()}, {"busy", "true"}});
     }
-    if (before && !request.force && before->sha256 == out.sha256 && !before->model->file->changed_in_place()) {
-      models.rebind(before->model, opened->file->identity(), out.sha256);
-      return out;
+    if (before && !request.force && before->sha256 == out.sha256 && !before->model->file->written_to()) {
+      models.rebind(before->model, opened->file->identities(), out.sha256);
+      // A job may have let the file take its name meanwhile: that is another model object, and not hashed.
+      const auto now = models.binding(kind, found.name);
+      if (now && now->model == before->model) return out;
     }
     out.ready_bytes = make_ready(*opened);
     models.bind(opened, out.sha256);
@@ -124,17 +128,37 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
 }
 
 bool HotSwap::unload(const std::string& type, const std::string& name) {
-  const nodes::ModelStore& models = core_.models();
-  return core_.models().unbind(kind_of(models.folders(), type), name);
+  nodes::ModelStore& models = core_.models();
+  const std::string kind = kind_of(models.folders(), type);
+  if (name.ends_with('/') || name.ends_with('\\')) return false;
+  return models.unbind(kind, name);
 }
 
 std::vector<LoadedModel> HotSwap::loaded() const {
+  core_.models().look_at_bindings();
   std::vector<LoadedModel> out;
   for (const nodes::ModelStore::Binding& binding : core_.models().bindings()) {
     const nodes::OpenModel& model = *binding.model;
-    out.push_back({model.kind, model.name, model.family, binding.sha256, model.file->identity().size_bytes, binding.fault});
+    out.push_back({model.kind, model.name, model.family, binding.sha256, model.file->size_bytes(), binding.fault});
   }
   return out;
+}
+
+void HotSwap::complete(const std::function<bool()>& stop) {
+  registry::Library& library = core_.environment().get<registry::Library>();
+  for (const nodes::ModelStore::Binding& binding : core_.models().bindings()) {
+    const nodes::OpenModel& model = *binding.model;
+    // What else lies there now is not the content that serves.
+    if (!binding.sha256.empty() || !model.file->is_current()) continue;
+    const std::shared_ptr<std::mutex> own = mutex_of(model.kind + "/" + model.name);
+    const std::lock_guard one_at_a_time(*own);
+    const std::string hash = library.hash(model.file->path(), [&](uint64_t, uint64_t) {
+      if (stop && stop()) throw Error(ErrorCode::cancelled, "the hash was given up");
+    });
+    if (!model.file->is_current() || model.file->written_to()) continue;
+    core_.models().set_hash(binding.model, hash);
+    make_ready(model);
+  }
 }
 
 std::function<bool(const graph::Value&)> HotSwap::stale_values() const {

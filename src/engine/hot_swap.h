@@ -31,7 +31,7 @@ struct SwapOutcome {
   std::string sha256;          // of the file
   std::string earlier_sha256;  // of what the name stood for; "" when that is not known
   bool changed = false;        // the name stands for another model object now
-  uint64_t size_bytes = 0;     // of the file
+  uint64_t size_bytes = 0;     // of the file, with its shards
   uint64_t ready_bytes = 0;    // weights, as stored, that were made ready
 };
 
@@ -58,6 +58,9 @@ class HotSwap {
   bool unload(const std::string& type, const std::string& name);
   // In order of types and names.
   std::vector<LoadedModel> loaded() const;
+
+  // Hashes models that took a loaded name by themselves, and makes their weights ready, where nobody waits for it. `stop` as in load().
+  void complete(const std::function<bool()>& stop);
 
   // What keeps a model in memory that no name stands for any more: says so of cached values. Empty when there is none such. To be asked from time to
   // time: files also come and go by other hands.

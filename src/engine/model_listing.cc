@@ -34,7 +34,7 @@ bool ModelListing::has(const std::string& kind) const {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-std::vector<std::string> ModelListing::list(const std::string& kind) const { return core_.models().folders().list(kind); }
+std::vector<std::string> ModelListing::list(const std::string& kind) const { return core_.models().names(kind); }
 
 std::vector<std::filesystem::path> ModelListing::folders(const std::string& kind) const {
   std::vector<std::filesystem::path> out;

@@ -28,6 +28,7 @@ class ModelListing {
   std::vector<std::string> kinds() const;
   // By its present name; older names are none.
   bool has(const std::string& kind) const;
+  // Files, and names that /model/load holds a model for.
   std::vector<std::string> list(const std::string& kind) const;
   std::vector<std::filesystem::path> folders(const std::string& kind) const;
   std::vector<ModelFileInfo> files(const std::string& kind) const;

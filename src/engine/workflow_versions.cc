@@ -12,13 +12,15 @@
 namespace veneer::engine {
 namespace {
 
-std::string content_of(const Core& core, const NamedModel& model, const std::function<bool()>& stop) {
+// "" for a model whose file is gone and was never hashed.
+std::string content_of(const Core& core, const std::string& kind, const std::string& name, const std::filesystem::path& file,
+                       const std::function<bool()>& stop) {
   const auto keep_on = [&](uint64_t, uint64_t) {
     if (stop && stop()) throw Error(ErrorCode::cancelled, "the request was given up");
   };
-  const auto binding = core.models().binding(model.kind, model.name);
-  if (binding && !binding->sha256.empty()) return binding->sha256;
-  return core.environment().get<registry::Library>().hash(model.file, keep_on);
+  const auto binding = core.models().binding(kind, name);
+  if (binding && (!binding->sha256.empty() || file.empty())) return binding->sha256;
+  return core.environment().get<registry::Library>().hash(file, keep_on);
 }
 
 bool can_be_opened(const std::string& kind) {
@@ -32,14 +34,16 @@ WorkflowVersions versions_of(const Core& core, graph::Json prompt, const std::fu
   WorkflowVersions out;
   std::set<std::string> lines;
   for (const NamedModel& model : resolve_models(prompt, core)) {
-    if (model.file.empty()) continue;  // validation has told
+    nodes::ModelStore& models = core.models();
+    // A bound name serves without a file. Of other names without one validation has told.
+    const std::string name = model.file.empty() ? model.reference : model.name;
+    if (model.file.empty() && !models.binding(model.kind, name)) continue;
     try {
-      ModelVersion version{model.node, model.input, model.kind, model.name, "", false};
-      nodes::ModelStore& models = core.models();
-      const std::string now = models.file_version(model.kind, model.name);  // a binding follows its file here
-      if (can_be_opened(model.kind) && !models.binding(model.kind, model.name)) models.open(model.kind, model.name, false);
-      version.sha256 = content_of(core, model, stop);
-      version.changed = models.version_in_use(model.kind, model.name) != now;
+      ModelVersion version{model.node, model.input, model.kind, name, "", false};
+      const std::string now = models.file_version(model.kind, name);  // a binding follows its file here
+      if (can_be_opened(model.kind) && !models.binding(model.kind, name)) models.open(model.kind, name, false);
+      version.sha256 = content_of(core, model.kind, name, model.file, stop);
+      version.changed = models.version_in_use(model.kind, name) != now;
       lines.insert(version.type + "/" + version.name + " " + version.sha256 + "\n");
       out.models.push_back(std::move(version));
     } catch (const Error& error) {

@@ -12,7 +12,7 @@ namespace veneer::engine {
 
 struct ModelVersion {
   std::string node, input, type, name;
-  std::string sha256;    // of the content that serves under the name
+  std::string sha256;    // of the content that serves under the name; "" when its file is gone and was never hashed
   bool changed = false;  // since the newest job with that name: there was none, or it ran on another version
 };
 

@@ -4,6 +4,7 @@ namespace veneer::graph {
 
 PromptRun::PromptRun(RunParts parts, const Prompt& prompt, const ExecutionRequest& request, ExecutionObserver& observer)
     : parts_(parts),
+      environment_(parts.environment),
       submitted_(prompt),
       request_(request),
       observer_(observer),
@@ -24,7 +25,8 @@ ExecutionResult PromptRun::run() {
 }
 
 void PromptRun::begin() {
-  if (const auto* tracking = parts_.environment.find<ValueTracking>()) tracker_ = tracking->start(request_.prompt_id);
+  if (const auto* tracking = environment_.find<ValueTracking>()) tracker_ = tracking->start(request_.prompt_id);
+  if (tracker_) tracker_->add_services(environment_);
   notify([&](ExecutionObserver& o) { o.execution_start(request_.prompt_id); });
   make_keys(0);
   std::vector<Fingerprint> keys;
@@ -43,7 +45,7 @@ void PromptRun::begin() {
 }
 
 void PromptRun::make_keys(NodeIndex first) {
-  KeyMaker(graph_, parts_.environment, parts_.nonce, [this](const NodeRef& node, const std::string& text) {
+  KeyMaker(graph_, environment_, parts_.nonce, [this](const NodeRef& node, const std::string& text) {
     notify([&](ExecutionObserver& o) { o.remark(node, text); });
   }).make(first);
 }

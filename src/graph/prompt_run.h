@@ -101,6 +101,7 @@ class PromptRun final : public NodeHost {
   const std::string& owner_of(const RunNode& node);
 
   RunParts parts_;
+  Environment environment_;  // of this prompt
   const Prompt& submitted_;
   const ExecutionRequest& request_;
   ExecutionObserver& observer_;

@@ -6,7 +6,7 @@
 namespace veneer::graph {
 
 NodeContext PromptRun::context(NodeIndex node, size_t call) {
-  return NodeContext(parts_.environment, graph_[node].ref, request_.prompt_id, request_.cancel, this, static_cast<int>(call));
+  return NodeContext(environment_, graph_[node].ref, request_.prompt_id, request_.cancel, this, static_cast<int>(call));
 }
 
 void PromptRun::start_calls(NodeIndex node) {
@@ -28,6 +28,7 @@ void PromptRun::start_calls(NodeIndex node) {
       waits = true;
     } else {
       request_.cancel.check();
+      if (def.output_node && tracker_) tracker_->before_output();
       NodeContext running = context(node, i);
       work.calls[i].result = def.run(running, calls[i]);
     }
@@ -51,11 +52,12 @@ void PromptRun::start_async(NodeIndex node, size_t call, Inputs inputs) {
     async_changed_.notify_all();
   };
   try {
-    work.futures[call] = std::async(std::launch::async, [&def, ended, given = std::move(inputs), running = context(node, call)]() mutable {
+    work.futures[call] = std::async(std::launch::async, [this, &def, ended, given = std::move(inputs), running = context(node, call)]() mutable {
       struct AtEnd {
         const decltype(ended)& tell;
         ~AtEnd() { tell(); }
       } at_end{ended};
+      if (def.output_node && tracker_) tracker_->before_output();
       return def.run(running, given);
     });
   } catch (...) {

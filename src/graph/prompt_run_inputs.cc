@@ -26,7 +26,7 @@ bool PromptRun::at_hand(NodeIndex node) {
   if (run_node.outcome != nullptr || !run_node.key_known) return run_node.outcome != nullptr;
   run_node.outcome = parts_.cache.find(run_node.key);
   if (run_node.outcome == nullptr || run_node.outcome->ui.is_null()) return run_node.outcome != nullptr;
-  const auto* records = parts_.environment.find<RecordCheck>();
+  const auto* records = environment_.find<RecordCheck>();
   if (records != nullptr && !records->still_true(run_node.view.class_type, run_node.outcome->ui)) {
     parts_.cache.drop(run_node.key);
     run_node.outcome = nullptr;

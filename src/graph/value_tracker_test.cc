@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "graph/testing_pack.h"
 
 namespace veneer::graph {
@@ -16,15 +18,27 @@ struct Seen {
   std::vector<double> levels;
   std::vector<std::string> prompts;
   int alive = 0;
+  bool refuses = false;                 // outputs
+  std::vector<std::thread::id> places;  // threads on which a node found the prompt's own service
+};
+
+// A service of one prompt.
+struct OwnService {
+  std::string prompt;
 };
 
 struct PictureTracker final : ValueTracker {
-  explicit PictureTracker(Seen& where) : seen(where) { ++seen.alive; }
+  PictureTracker(Seen& where, std::string id) : seen(where), prompt(std::move(id)) { ++seen.alive; }
   ~PictureTracker() override { --seen.alive; }
   void add(const Value& value) noexcept override {
     if (value.holds<Picture>()) seen.levels.push_back(value.get<Picture>().level);
   }
+  void add_services(Environment& environment) override { environment.add(std::make_shared<OwnService>(OwnService{prompt})); }
+  void before_output() override {
+    if (seen.refuses) throw Error(ErrorCode::corrupt, "nothing of this is kept");
+  }
   Seen& seen;
+  std::string prompt;
 };
 
 class ValueTrackerTest : public ::testing::Test {
@@ -32,7 +46,7 @@ class ValueTrackerTest : public ::testing::Test {
   ValueTrackerTest() {
     bench_.environment.add(std::make_shared<ValueTracking>(ValueTracking{[this](const std::string& prompt) {
       seen_.prompts.push_back(prompt);
-      return std::make_unique<PictureTracker>(seen_);
+      return std::make_unique<PictureTracker>(seen_, prompt);
     }}));
   }
 
@@ -71,6 +85,35 @@ TEST_F(ValueTrackerTest, EndsWithAPromptThatFails) {
     "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}})");
   EXPECT_EQ(bench_.result.status, ExecutionStatus::error);
   EXPECT_EQ(seen_.alive, 0);
+}
+
+TEST_F(ValueTrackerTest, NodesFindTheServicesOfTheirPromptOnEveryThread) {
+  NodeDef asks;
+  asks.class_type = "AsksForService";
+  asks.output_node = true;
+  asks.run = [this](NodeContext& context, const Inputs&) {
+    const OwnService* own = context.environment().find<OwnService>();
+    if (own != nullptr && own->prompt == context.prompt_id()) seen_.places.push_back(std::this_thread::get_id());
+    return NodeResult{};
+  };
+  bench_.registry.add(asks);
+  asks.class_type = "AsksElsewhere";
+  asks.async = true;
+  bench_.registry.add(asks);
+  for (const char* name : {"AsksForService", "AsksElsewhere"}) {
+    bench_.run(R"({"1": {"class_type": ")" + std::string(name) + R"(", "inputs": {}}})");
+    EXPECT_EQ(bench_.result.status, ExecutionStatus::success);
+  }
+  ASSERT_EQ(seen_.places.size(), 2U);
+  EXPECT_NE(seen_.places[0], seen_.places[1]);
+  EXPECT_EQ(bench_.environment.find<OwnService>(), nullptr);
+}
+
+TEST_F(ValueTrackerTest, MayRefuseThatAnythingIsKept) {
+  seen_.refuses = true;
+  bench_.run(prompt("a"));
+  EXPECT_EQ(bench_.result.status, ExecutionStatus::error);
+  EXPECT_THAT(bench_.result.executed, ElementsAre("1", "2"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // What names stand for: bindings, and models whose file is another by now.
-#include <sys/stat.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "models/family/family.h"
 #include "nodes/model_store.h"
@@ -10,39 +9,79 @@
 namespace veneer::nodes {
 namespace {
 
-std::optional<registry::FileIdentity> identity_now(const std::string& path) {
-  try {
-    return registry::identify(path);
-  } catch (const Error&) {
-    return std::nullopt;
+// Why a path is no file that could be opened.
+std::string what_lies_there(const std::filesystem::path& path) {
+  std::error_code unknown;
+  switch (std::filesystem::status(path, unknown).type()) {
+    case std::filesystem::file_type::not_found: return "there is no file of this name any more";
+    case std::filesystem::file_type::directory: return "there is a folder in the place of the file";
+    case std::filesystem::file_type::regular: return "the file cannot be opened";
+    default: return "what lies in the place of the file is no regular file";
   }
 }
 
 }  // namespace
 
-ModelStore::Pin ModelStore::look_up(const Key& key) {
-  std::shared_ptr<const PinnedFile> file;
+std::optional<FileIdentities> ModelStore::identities_now(const std::string& path) const {
   try {
-    file = PinnedFile::open(folders_->resolve(key.kind, key.name));
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::not_found) unbind(key.kind, key.name);
-    throw;
-  }
-  OpenModelPtr bound;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = bound_.find(key);
-    if (at == bound_.end()) return {file, version_of(key, *file), nullptr};
-    bound = at->second.model;
-    const bool intact = !bound->file->changed_in_place();
-    const bool current = at->second.file == file->identity() || at->second.refused == file->identity();
-    if (intact && current) return {bound->file, bound->version, bound};
-    if (!intact) {
-      // Its content is lost: whatever is there now has to serve.
-      bound_.erase(at);
-      return {file, version_of(key, *file), nullptr};
+    return registry::identify_all(folders_->files(path));
+  } catch (const Error&) {
+    try {
+      return FileIdentities{registry::identify(path)};
+    } catch (const Error&) {
+      return std::nullopt;
     }
   }
+}
+
+ModelStore::Meaning ModelStore::without_file(const Key& key, const Error& why) {
+  OpenModelPtr lost;  // let go after the lock
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find(key);
+  if (at == shared_->bound.end()) throw Error(why);
+  Bound& bound = at->second;
+  if (bound.model->file->written_to()) {
+    lost = std::move(bound.model);
+    shared_->bound.erase(at);
+    throw Error(why);
+  }
+  bound.refused.reset();
+  bound.fault = what_lies_there(bound.model->file->path());
+  return {bound.model->file, bound.model->version, bound.model};
+}
+
+ModelStore::Meaning ModelStore::look_up(const Key& key) {
+  std::shared_ptr<const PinnedFile> file;
+  try {
+    file = pin_files(folders_->resolve(key.kind, key.name));
+  } catch (const Error& error) {
+    return without_file(key, error);
+  }
+  OpenModelPtr bound, lost;  // let go after the lock
+  {
+    const std::lock_guard lock(shared_->mutex);
+    const auto at = shared_->bound.find(key);
+    if (at != shared_->bound.end()) {
+      bound = at->second.model;
+      if (bound->file->written_to()) {
+        // Its content is lost: whatever is there now has to serve.
+        ++shared_->turns[bound->file->path().string()];
+        lost = std::exchange(bound, nullptr);
+        shared_->bound.erase(at);
+      } else if (at->second.files == file->identities()) {
+        at->second.fault.clear();
+        return {bound->file, bound->version, bound};
+      } else if (at->second.refused == file->identities()) {
+        return {bound->file, bound->version, bound};
+      }
+    }
+  }
+  if (!bound) return {file, version_of(key, *file), nullptr};
+  return take_new_file(key, file, bound);
+}
+
+// Another file lies under a name that is bound: it serves if it is a model.
+ModelStore::Meaning ModelStore::take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const OpenModelPtr& bound) {
   OpenModelPtr opened;
   std::string fault;
   try {
@@ -52,17 +91,17 @@ ModelStore::Pin ModelStore::look_up(const Key& key) {
     // Once it is written, it is looked at again.
     if (!error.find("busy").empty()) return {bound->file, bound->version, bound};
   }
-  const std::lock_guard lock(mutex_);
-  const auto at = bound_.find(key);
-  if (at == bound_.end() || at->second.model != bound) {  // a reload came first
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find(key);
+  if (at == shared_->bound.end() || at->second.model != bound) {  // a reload came first
     if (opened) return {opened->file, opened->version, opened};
     return {bound->file, bound->version, bound};
   }
   if (opened) {
-    at->second = {opened, "", opened->file->identity(), std::nullopt, ""};
+    at->second = {opened, "", opened->file->identities(), std::nullopt, ""};
     return {opened->file, opened->version, opened};
   }
-  at->second.refused = file->identity();
+  at->second.refused = file->identities();
   at->second.fault = fault;
   return {bound->file, bound->version, bound};
 }
@@ -72,45 +111,51 @@ void ModelStore::supersede(Parts<Network>& parts, const FileId& id, const std::s
                            const std::shared_ptr<const variant::BaseModel>& base) {
   Part<Network>& part = parts[id];
   const auto before = part.base.lock();
-  if (before && before != base) superseded_.insert(before->identity());
+  if (before && before != base) shared_->superseded.insert(before->identity());
   part.network = network;
   part.base = base;
 }
 
 void ModelStore::bind(const OpenModelPtr& model, std::string sha256) {
+  const FileId id = id_of(*model->file);
   OpenModelPtr before;  // let go after the lock
-  const std::lock_guard lock(mutex_);
-  const FileId id{model->file->path().string(), model->file->identity()};
-  if (model->model) supersede(unets_, id, model->model->network, model->model->patcher.model());
-  if (model->clip) supersede(clips_, id, model->clip->network, model->clip->patcher.model());
-  if (model->vae) supersede(vaes_, id, model->vae->network, model->vae->patcher.model());
-  Bound& bound = bound_[{model->kind, model->name}];
+  const std::lock_guard lock(shared_->mutex);
+  if (model->model) supersede(shared_->unets, id, model->model->network, model->model->patcher.model());
+  if (model->clip) supersede(shared_->clips, id, model->clip->network, model->clip->patcher.model());
+  if (model->vae) supersede(shared_->vaes, id, model->vae->network, model->vae->patcher.model());
+  Bound& bound = shared_->bound[{model->kind, model->name}];
   before = std::move(bound.model);
-  bound = {model, std::move(sha256), id.identity, std::nullopt, ""};
+  bound = {model, std::move(sha256), id.files, std::nullopt, ""};
 }
 
-void ModelStore::rebind(const OpenModelPtr& model, const registry::FileIdentity& identity, std::string sha256) {
-  const std::lock_guard lock(mutex_);
-  const auto at = bound_.find({model->kind, model->name});
-  if (at == bound_.end() || at->second.model != model) return;
-  at->second.file = identity;
+void ModelStore::rebind(const OpenModelPtr& model, const FileIdentities& files, std::string sha256) {
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find({model->kind, model->name});
+  if (at == shared_->bound.end() || at->second.model != model) return;
+  at->second.files = files;
   at->second.sha256 = std::move(sha256);
   at->second.refused.reset();
   at->second.fault.clear();
 }
 
+void ModelStore::set_hash(const OpenModelPtr& model, std::string sha256) {
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find({model->kind, model->name});
+  if (at != shared_->bound.end() && at->second.model == model) at->second.sha256 = std::move(sha256);
+}
+
 bool ModelStore::unbind(const std::string& kind, const std::string& name) {
   const Key key = key_of(kind, name);
   Bound dropped;  // let go after the lock
-  const std::lock_guard lock(mutex_);
-  const auto at = bound_.find(key);
-  if (at == bound_.end()) return false;
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find(key);
+  if (at == shared_->bound.end()) return false;
   dropped = std::move(at->second);
-  bound_.erase(at);
+  shared_->bound.erase(at);
   return true;
 }
 
-OpenModelPtr ModelStore::earlier_model(const Key& key, const FileId& now) const {
+std::shared_ptr<OpenModel> ModelStore::earlier_model(const Key& key, const FileId& now) const {
   auto out = std::make_shared<OpenModel>();
   out->kind = key.kind;
   out->name = key.name;
@@ -118,7 +163,7 @@ OpenModelPtr ModelStore::earlier_model(const Key& key, const FileId& now) const 
   bool whole = true;
   const auto take = [&](const auto& parts, const auto& set) {
     for (const auto& [at, part] : parts) {
-      if (at.path != now.path || at.identity == now.identity || at.identity.inode == now.identity.inode || !whole) continue;
+      if (at.path != now.path || at.files == now.files || at.files.front().inode == now.files.front().inode || !whole) continue;
       const auto alive = find(parts, at);
       whole = alive.has_value() && (id == nullptr || *id == at);
       if (!whole) return;
@@ -127,68 +172,74 @@ OpenModelPtr ModelStore::earlier_model(const Key& key, const FileId& now) const 
     }
   };
   if (key.kind != "checkpoints" && key.kind != "diffusion_models" && key.kind != "text_encoders" && key.kind != "vae") return nullptr;
-  take(unets_, [&](const auto& alive, const models::FamilyDef* family) {
+  take(shared_->unets, [&](const auto& alive, const models::FamilyDef* family) {
     if (family == nullptr) return;
     out->family = family->name;
     out->model = model_value(alive, *family);
   });
-  take(clips_, [&](const auto& alive, const models::FamilyDef*) { out->clip = clip_value({alive}); });
-  take(vaes_, [&](const auto& alive, const models::FamilyDef*) { out->vae = vae_value({alive}); });
+  take(shared_->clips, [&](const auto& alive, const models::FamilyDef*) { out->clip = clip_value({alive}); });
+  take(shared_->vaes, [&](const auto& alive, const models::FamilyDef*) { out->vae = vae_value({alive}); });
   const bool needs_model = key.kind == "checkpoints" || key.kind == "diffusion_models";
   if (!whole || id == nullptr || (needs_model && !out->model) || (key.kind == "text_encoders" && !out->clip) || (key.kind == "vae" && !out->vae)) {
     return nullptr;
   }
-  out->file = PinnedFile::gone(id->path, id->identity);
-  out->version = version_of(key, *out->file);
+  out->file = PinnedFile::gone(id->path, id->files);
   return out;
 }
 
 void ModelStore::keep_serving(const std::string& kind, const std::string& name) {
   const Key key = key_of(kind, name);
   const std::optional<std::filesystem::path> path = folders_->find(key.kind, key.name);
-  const auto identity = path ? identity_now(path->string()) : std::nullopt;
-  if (!identity) return;
-  const std::lock_guard lock(mutex_);
-  if (bound_.contains(key)) return;
-  const OpenModelPtr earlier = earlier_model(key, {path->string(), *identity});
-  if (earlier) bound_[key] = {earlier, "", earlier->file->identity(), *identity, "a reload of it failed"};
+  const auto files = path ? identities_now(path->string()) : std::nullopt;
+  if (!files) return;
+  std::shared_ptr<OpenModel> earlier;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->bound.contains(key)) earlier = earlier_model(key, {path->string(), *files});
+  }
+  if (!earlier) return;
+  earlier->version = version_of(key, *earlier->file);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->bound.try_emplace(key, Bound{earlier, "", earlier->file->identities(), *files, "a reload of it failed"});
 }
 
 std::optional<ModelStore::Binding> ModelStore::binding(const std::string& kind, const std::string& name) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = bound_.find(key_of(kind, name));
-  if (at == bound_.end()) return std::nullopt;
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find(key_of(kind, name));
+  if (at == shared_->bound.end()) return std::nullopt;
   return Binding{at->second.model, at->second.sha256, at->second.fault};
 }
 
 std::vector<ModelStore::Binding> ModelStore::bindings() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(shared_->mutex);
   std::vector<Binding> out;
-  for (const auto& [key, bound] : bound_) out.push_back({bound.model, bound.sha256, bound.fault});
+  for (const auto& [key, bound] : shared_->bound) out.push_back({bound.model, bound.sha256, bound.fault});
   return out;
 }
 
 bool ModelStore::stands_for(const FileId& id) {
-  const bool bound = std::ranges::any_of(bound_, [&](const auto& entry) {
+  const bool bound = std::ranges::any_of(shared_->bound, [&](const auto& entry) {
     const PinnedFile& file = *entry.second.model->file;
-    return file.identity() == id.identity && file.path() == id.path;
+    return file.identities() == id.files && file.path() == id.path;
   });
   if (bound) return true;
-  const std::optional<registry::FileIdentity> now = identity_now(id.path);
-  return now && (*now == id.identity || !is_model(id.path, *now));
+  const auto turn = shared_->turns.find(id.path);
+  if (turn != shared_->turns.end() && turn->second != id.turn) return false;
+  const std::optional<FileIdentities> now = identities_now(id.path);
+  return now && (*now == id.files || !is_model(id.path, *now));
 }
 
-bool ModelStore::is_model(const std::string& path, const registry::FileIdentity& now) {
-  const auto known = broken_.find(path);
-  if (known != broken_.end() && known->second == now) return false;
+bool ModelStore::is_model(const std::string& path, const FileIdentities& now) {
+  const auto known = shared_->broken.find(path);
+  if (known != shared_->broken.end() && known->second == now) return false;
   try {
-    const auto file = PinnedFile::open(path);
+    const auto file = pin_files(path);
     if (file->being_written()) return false;
     (void)file->read();
-    broken_.erase(path);
+    shared_->broken.erase(path);
     return true;
   } catch (const Error&) {
-    broken_[path] = now;
+    shared_->broken[path] = now;
     return false;
   }
 }
@@ -202,43 +253,54 @@ void ModelStore::collect_stale(const Parts<Network>& parts, std::set<Fingerprint
 }
 
 uint64_t ModelStore::mapped_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(shared_->mutex);
   uint64_t bytes = 0;
   const auto add = [&](const auto& parts) {
     for (const auto& [id, part] : parts) {
       if (const auto base = part.base.lock()) bytes += base->size_bytes();
     }
   };
-  add(unets_);
-  add(clips_);
-  add(vaes_);
+  add(shared_->unets);
+  add(shared_->clips);
+  add(shared_->vaes);
   return bytes;
 }
 
-void ModelStore::drop_lost_bindings() {
+void ModelStore::look_at_bindings() {
   std::vector<Key> keys;
   {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, bound] : bound_) keys.push_back(key);
+    const std::lock_guard lock(shared_->mutex);
+    for (const auto& [key, bound] : shared_->bound) keys.push_back(key);
   }
   for (const Key& key : keys) {
     try {
       look_up(key);
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): there is no file of that name any more, and so no binding
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): there is neither a file nor a binding of the name any more
     }
   }
 }
 
+std::vector<std::string> ModelStore::names(const std::string& kind) const {
+  std::vector<std::string> out = folders_->list(kind);
+  const Key first = {folders_->kind(kind).name, ""};
+  const std::lock_guard lock(shared_->mutex);
+  for (auto at = shared_->bound.lower_bound(first); at != shared_->bound.end() && at->first.kind == first.kind; ++at) {
+    const auto place = std::ranges::lower_bound(out, at->first.name);
+    if (place == out.end() || *place != at->first.name) out.insert(place, at->first.name);
+  }
+  return out;
+}
+
 ModelStore::Stale ModelStore::take_stale() {
-  drop_lost_bindings();
+  look_at_bindings();
   Stale out;
-  const std::lock_guard lock(mutex_);
-  collect_stale(unets_, out.bases);
-  collect_stale(clips_, out.bases);
-  collect_stale(vaes_, out.bases);
-  out.bases.merge(std::exchange(superseded_, {}));
-  std::erase_if(adapters_, [&](const auto& entry) {
-    const bool changed = identity_now(entry.first) != entry.second;
+  const std::lock_guard lock(shared_->mutex);
+  collect_stale(shared_->unets, out.bases);
+  collect_stale(shared_->clips, out.bases);
+  collect_stale(shared_->vaes, out.bases);
+  out.bases.merge(std::exchange(shared_->superseded, {}));
+  std::erase_if(shared_->adapters, [&](const auto& entry) {
+    const bool changed = identities_now(entry.first) != entry.second;
     out.adapters = out.adapters || changed;
     return changed;
   });

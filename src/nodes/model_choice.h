@@ -10,10 +10,10 @@
 
 namespace veneer::nodes {
 
-// The files of a kind as the options of a choice.
+// The files of a kind, and names that models are bound to, as the options of a choice.
 struct ModelOptions {
   std::string kind;
-  std::vector<std::string> operator()(const graph::Environment& environment) const { return environment.get<ModelStore>().folders().list(kind); }
+  std::vector<std::string> operator()(const graph::Environment& environment) const { return environment.get<ModelStore>().names(kind); }
 };
 
 // A choice among the files of a kind.

@@ -27,22 +27,6 @@ std::string name_as_listed(std::string name) {
   return name;
 }
 
-// Tells the shards of an index from others; empty for a model of one file, for one that is gone and for an index that is broken: opening it tells
-// why.
-std::string shards_of(const registry::ModelFolders& folders, const std::filesystem::path& model) {
-  try {
-    const std::vector<std::filesystem::path> files = folders.files(model);
-    if (files.size() == 1) return {};
-    FingerprintBuilder out;
-    for (const registry::FileIdentity& id : registry::identify_all(files)) {
-      out.add(id.device).add(id.inode).add(id.size_bytes).add(id.modified_ns).add(id.changed_ns);
-    }
-    return out.finish().hex();
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 }  // namespace
 
 ModelStore::ModelStore(std::shared_ptr<const registry::ModelFolders> folders, std::shared_ptr<const variant::Runtime> runtime, DType dtype)
@@ -67,71 +51,93 @@ ModelStore::Key ModelStore::key_of(const std::string& kind, const std::string& n
   return {folders_->kind(kind).name, name_as_listed(name)};
 }
 
+std::shared_ptr<const PinnedFile> ModelStore::pin_files(const std::filesystem::path& path) const {
+  try {
+    return PinnedFile::open(folders_->files(path), shared_->writes);
+  } catch (const Error&) {
+    // An index that is broken, or a shard that is not there: opening it tells why.
+    return PinnedFile::open(std::vector{path}, shared_->writes);
+  }
+}
+
+ModelStore::FileId ModelStore::id_of(const PinnedFile& file) const {
+  FileId id{file.path().string(), file.identities()};
+  const std::lock_guard lock(shared_->mutex);
+  const auto turn = shared_->turns.find(id.path);
+  if (turn != shared_->turns.end()) id.turn = turn->second;
+  return id;
+}
+
 std::string ModelStore::version_of(const Key& key, const PinnedFile& file) const {
-  const registry::FileIdentity& id = file.identity();
+  const FileId id = id_of(file);
   FingerprintBuilder builder;
-  builder.add(key.kind).add(file.path().string()).add(id.device).add(id.inode).add(id.size_bytes).add(id.modified_ns).add(id.changed_ns);
-  return builder.add(shards_of(*folders_, file.path())).finish().hex();
+  builder.add(key.kind).add(id.path).add(id.turn);
+  for (const registry::FileIdentity& each : id.files) {
+    builder.add(each.device).add(each.inode).add(each.size_bytes).add(each.modified_ns).add(each.changed_ns);
+  }
+  return builder.finish().hex();
 }
 
-ModelStore::PromptScope::PromptScope(ModelStore& store) : store_(store) {
-  const std::lock_guard lock(store_.mutex_);
-  store_.prompts_[std::this_thread::get_id()].clear();
-}
-
-ModelStore::PromptScope::~PromptScope() {
-  Pins dropped;  // after the lock: models that only the prompt had are let go here
-  const std::lock_guard lock(store_.mutex_);
-  const auto at = store_.prompts_.find(std::this_thread::get_id());
-  if (at == store_.prompts_.end()) return;
-  dropped.swap(at->second);
-  store_.prompts_.erase(at);
+std::shared_ptr<ModelStore> ModelStore::for_prompt() const {
+  auto store = std::make_shared<ModelStore>(*this);
+  store->pins_ = std::make_shared<Pins>();
+  return store;
 }
 
 void ModelStore::require_intact() const {
-  const std::lock_guard lock(mutex_);
-  const auto prompt = prompts_.find(std::this_thread::get_id());
-  if (prompt == prompts_.end()) return;
-  for (const auto& [key, pin] : prompt->second) {
-    if (!pin->file->changed_in_place()) continue;
+  if (!pins_) return;
+  std::map<Key, std::shared_ptr<Pin>> all;
+  {
+    const std::lock_guard lock(pins_->mutex);
+    all = pins_->all;
+  }
+  for (const auto& [key, pin] : all) {
+    const std::optional<std::filesystem::path> written = pin->meaning.file->written_to();
+    if (!written) continue;
+    {
+      // What was computed from it is in caches under its version, which has to be another from now on.
+      const std::lock_guard lock(shared_->mutex);
+      ++shared_->turns[pin->meaning.file->path().string()];
+    }
     throw Error(ErrorCode::corrupt, "model: the file was written to while it was in use; a new file has to be put in place by renaming it",
-                {{"file", pin->file->path().string()}, {"kind", key.kind}, {"name", key.name}});
+                {{"file", written->string()}, {"kind", key.kind}, {"name", key.name}});
   }
 }
 
 std::shared_ptr<ModelStore::Pin> ModelStore::pin(const std::string& kind, const std::string& name) {
   const Key key = key_of(kind, name);
-  const std::thread::id thread = std::this_thread::get_id();
+  if (pins_) {
+    const std::lock_guard lock(pins_->mutex);
+    const auto known = pins_->all.find(key);
+    if (known != pins_->all.end()) return known->second;
+  }
+  auto made = std::make_shared<Pin>();
+  made->meaning = look_up(key);
+  if (!pins_) return made;
   {
-    const std::lock_guard lock(mutex_);
-    const auto prompt = prompts_.find(thread);
-    const auto known = prompt == prompts_.end() ? Pins::iterator() : prompt->second.find(key);
-    if (prompt != prompts_.end() && known != prompt->second.end()) return known->second;
+    const std::lock_guard lock(pins_->mutex);
+    made = pins_->all.try_emplace(key, made).first->second;  // another node of the prompt may have come first
   }
-  auto made = std::make_shared<Pin>(look_up(key));
-  const std::lock_guard lock(mutex_);
-  const auto prompt = prompts_.find(thread);
-  if (prompt != prompts_.end()) {
-    prompt->second[key] = made;
-    used_[key] = made->version;
-  }
+  const std::lock_guard lock(shared_->mutex);
+  shared_->used[key] = made->meaning.version;
   return made;
 }
 
 OpenModelPtr ModelStore::model_of(const std::string& kind, const std::string& name) {
   const std::shared_ptr<Pin> found = pin(kind, name);
-  // Only the prompt's own thread comes here with its pins.
-  if (!found->model) found->model = open_file(key_of(kind, name), found->file, found->version, false);
-  return found->model;
+  const std::lock_guard lock(found->opening);
+  Meaning& meaning = found->meaning;
+  if (!meaning.model) meaning.model = open_file(key_of(kind, name), meaning.file, meaning.version, false);
+  return meaning.model;
 }
 
 OpenModelPtr ModelStore::open(const std::string& kind, const std::string& name, bool anew) {
   const Key key = key_of(kind, name);
-  const auto file = PinnedFile::open(folders_->resolve(key.kind, key.name));
+  const auto file = pin_files(folders_->resolve(key.kind, key.name));
   std::string version = version_of(key, *file);
   if (anew) {
-    const std::lock_guard lock(mutex_);
-    version = FingerprintBuilder().add(version).add(++loads_).finish().hex();
+    const std::lock_guard lock(shared_->mutex);
+    version = FingerprintBuilder().add(version).add(++shared_->loads).finish().hex();
   }
   return open_file(key, file, std::move(version), anew);
 }
@@ -146,7 +152,7 @@ OpenModelPtr ModelStore::open_file(const Key& key, const std::shared_ptr<const P
   out->name = key.name;
   out->version = std::move(version);
   out->file = file;
-  read_parts(*out, {file->path().string(), file->identity(), shards_of(*folders_, file->path())}, anew);
+  read_parts(*out, id_of(*file), anew);
   return out;
 }
 
@@ -154,32 +160,32 @@ OpenModelPtr ModelStore::open_file(const Key& key, const std::shared_ptr<const P
 void ModelStore::read_parts(OpenModel& out, const FileId& id, bool anew) {
   formats::ModelFile file = out.file->read();
   if (out.kind == "loras" || out.kind == "embeddings") {
-    const std::lock_guard lock(mutex_);
-    if (out.kind == "loras") adapters_[id.path] = id.identity;
+    const std::lock_guard lock(shared_->mutex);
+    if (out.kind == "loras") shared_->adapters[id.path] = id.files;
     out.tensors = std::move(file);
     return;
   }
   const models::WeightMap tensors = models::tensors_of(file);
   if (out.kind == "checkpoints") {
     const models::LoadedCheckpoint fresh = models::load_checkpoint(tensors, id.path, objects_of);
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(shared_->mutex);
     out.family = fresh.family->name;
-    out.model = model_value(share<models::Unet>(unets_, id, fresh.unet, fresh.family, anew), *fresh.family);
-    if (fresh.clip) out.clip = clip_value(share<models::ClipTextModel>(clips_, id, *fresh.clip, fresh.family, anew));
-    if (fresh.vae) out.vae = vae_value(share<models::Vae>(vaes_, id, *fresh.vae, fresh.family, anew));
+    out.model = model_value(share<models::Unet>(shared_->unets, id, fresh.unet, fresh.family, anew), *fresh.family);
+    if (fresh.clip) out.clip = clip_value(share<models::ClipTextModel>(shared_->clips, id, *fresh.clip, fresh.family, anew));
+    if (fresh.vae) out.vae = vae_value(share<models::Vae>(shared_->vaes, id, *fresh.vae, fresh.family, anew));
   } else if (out.kind == "diffusion_models") {
     const models::LoadedUnet fresh = models::load_unet(tensors, id.path, objects_of);
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(shared_->mutex);
     out.family = fresh.family->name;
-    out.model = model_value(share<models::Unet>(unets_, id, fresh, fresh.family, anew), *fresh.family);
+    out.model = model_value(share<models::Unet>(shared_->unets, id, fresh, fresh.family, anew), *fresh.family);
   } else if (out.kind == "text_encoders") {
     const models::LoadedClip fresh = models::load_clip(tensors, id.path);
-    const std::lock_guard lock(mutex_);
-    out.clip = clip_value(share<models::ClipTextModel>(clips_, id, fresh, nullptr, anew));
+    const std::lock_guard lock(shared_->mutex);
+    out.clip = clip_value(share<models::ClipTextModel>(shared_->clips, id, fresh, nullptr, anew));
   } else if (out.kind == "vae") {
     const models::LoadedVae fresh = models::load_vae(tensors, id.path);
-    const std::lock_guard lock(mutex_);
-    out.vae = vae_value(share<models::Vae>(vaes_, id, fresh, nullptr, anew));
+    const std::lock_guard lock(shared_->mutex);
+    out.vae = vae_value(share<models::Vae>(shared_->vaes, id, fresh, nullptr, anew));
   } else {
     throw Error(ErrorCode::unsupported, "model: no node loads models of this kind", {{"kind", out.kind}});
   }
@@ -200,7 +206,13 @@ formats::ModelFile ModelStore::lora(const std::string& name) { return model_of("
 
 std::optional<std::string> ModelStore::embedding_name(std::string_view name) const {
   std::string full = folders_->embedding_name(name);
-  return full.empty() ? std::nullopt : std::optional(std::move(full));
+  if (!full.empty()) return full;
+  const std::lock_guard lock(shared_->mutex);
+  for (const char* extension : {"", ".safetensors", ".pt", ".bin"}) {
+    Key key = key_of("embeddings", std::string(name) + extension);
+    if (shared_->bound.contains(key)) return std::move(key.name);
+  }
+  return std::nullopt;
 }
 
 std::optional<Tensor> ModelStore::embedding(std::string_view name, const models::ClipKind& kind) {
@@ -214,19 +226,19 @@ std::string ModelStore::embedding_version(std::string_view name) {
   return full ? file_version("embeddings", *full) : "";
 }
 
-std::string ModelStore::file_version(const std::string& kind, const std::string& name) { return pin(kind, name)->version; }
+std::string ModelStore::file_version(const std::string& kind, const std::string& name) { return pin(kind, name)->meaning.version; }
 
 std::string ModelStore::version_in_use(const std::string& kind, const std::string& name) const {
   const Key key = key_of(kind, name);
-  const std::lock_guard lock(mutex_);
-  const auto at = used_.find(key);
-  return at == used_.end() ? "" : at->second;
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->used.find(key);
+  return at == shared_->used.end() ? "" : at->second;
 }
 
 std::shared_ptr<const models::BpeVocabulary> ModelStore::vocabulary() {
-  const std::lock_guard lock(mutex_);
-  if (!vocabulary_) vocabulary_ = models::BpeVocabulary::clip();
-  return vocabulary_;
+  const std::lock_guard lock(shared_->mutex);
+  if (!shared_->vocabulary) shared_->vocabulary = models::BpeVocabulary::clip();
+  return shared_->vocabulary;
 }
 
 ModelValue ModelStore::model_value(const models::Loaded<models::Unet>& loaded, const models::FamilyDef& family) const {

@@ -4,8 +4,8 @@
 // folders, which would miss network mounts, links and what happens while nobody reads its queue. A prompt keeps to what its names stood for when it
 // began, so that its cached results and what it loads are of one version.
 //
-// A name may be bound to an open model (`bind`): it serves while the file behind the name is the one it was bound with, or something that is no model
-// of that kind. A good file that comes under the name takes its place by itself; a name without a file is bound to nothing.
+// A name may be bound to an open model (`bind`): it serves until it is unbound or a good file comes under the name, which takes its place by itself.
+// So it goes on serving while what lies under the name is no model of that kind, is no file, or is nothing at all.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "formats/model_file.h"
@@ -64,19 +63,10 @@ class ModelStore {
   // The version that the newest prompt with this name had; "" when there was none.
   std::string version_in_use(const std::string& kind, const std::string& name) const;
 
-  // While it lives, what the names of models stand for does not change for its thread. One at a time on a thread, and destroyed there.
-  class PromptScope {
-   public:
-    explicit PromptScope(ModelStore& store);
-    ~PromptScope();
-    PromptScope(const PromptScope&) = delete;
-    PromptScope& operator=(const PromptScope&) = delete;
-
-   private:
-    ModelStore& store_;
-  };
-  // Throws Error(corrupt) if a file that this thread's prompt uses was written to since the prompt began: what was computed may be of neither
-  // content.
+  // The same store for one prompt, on whatever threads that works: what a name stands for does not change in it once it was asked for. Such names may
+  // be loaded though their files are gone by then.
+  std::shared_ptr<ModelStore> for_prompt() const;
+  // Throws Error(corrupt) if a file that this prompt uses was written to since the prompt began: what was computed may be of neither content.
   void require_intact() const;
 
   // The kinds that `open` knows.
@@ -92,8 +82,10 @@ class ModelStore {
   };
   // From now on the name stands for the model.
   void bind(const OpenModelPtr& model, std::string sha256);
-  // The model goes on serving under its name: its file was replaced by one of the same content.
-  void rebind(const OpenModelPtr& model, const registry::FileIdentity& identity, std::string sha256);
+  // The model goes on serving under its name: its files were replaced by those, of the same content.
+  void rebind(const OpenModelPtr& model, const FileIdentities& files, std::string sha256);
+  // The hash of what the name is bound to, if that is still the model.
+  void set_hash(const OpenModelPtr& model, std::string sha256);
   // What the name stands for is given back to the file. False when it was bound to nothing.
   bool unbind(const std::string& kind, const std::string& name);
   // Binds the name to what it stood for before the file behind it changed, if that is still in memory: a reload that failed must not end its service.
@@ -101,6 +93,11 @@ class ModelStore {
   std::optional<Binding> binding(const std::string& kind, const std::string& name) const;
   // In order of kinds and names.
   std::vector<Binding> bindings() const;
+  // Looks at the file of every binding, so that faults are told and good files take their names.
+  void look_at_bindings();
+
+  // What names of the kind may stand for now: its files, and what names are bound to. Sorted.
+  std::vector<std::string> names(const std::string& kind) const;
 
   // What became of the files of models that are in memory, by one stat for each.
   struct Stale {
@@ -116,11 +113,11 @@ class ModelStore {
   const registry::ModelFolders& folders() const { return *folders_; }
 
  private:
-  // A file as it is now: another file under the same name is another model.
+  // The files of a model as they are now: others under the same name are another model.
   struct FileId {
     std::string path;
-    registry::FileIdentity identity;
-    std::string shards = {};  // of an index: what tells its shards from others
+    FileIdentities files;
+    uint64_t turn = 0;  // how often the path was found written to
     auto operator<=>(const FileId&) const = default;
   };
   struct Key {
@@ -128,19 +125,26 @@ class ModelStore {
     auto operator<=>(const Key&) const = default;
   };
   // What a name stands for.
-  struct Pin {
+  struct Meaning {
     std::shared_ptr<const PinnedFile> file;
     std::string version;
     OpenModelPtr model;  // null: not opened yet
   };
+  struct Pin {
+    std::mutex opening;  // of `meaning.model`
+    Meaning meaning;
+  };
+  struct Pins {
+    std::mutex mutex;
+    std::map<Key, std::shared_ptr<Pin>> all;
+  };
   struct Bound {
     OpenModelPtr model;
     std::string sha256;
-    registry::FileIdentity file;                    // behind the name
-    std::optional<registry::FileIdentity> refused;  // another file that came there and is no model
+    FileIdentities files;                   // behind the name
+    std::optional<FileIdentities> refused;  // others that came there and are no model
     std::string fault;
   };
-  using Pins = std::map<Key, std::shared_ptr<Pin>>;
 
   // One opened part of a file. Held weakly: the values that nodes pass on keep it.
   template <typename Network>
@@ -152,15 +156,38 @@ class ModelStore {
   template <typename Network>
   using Parts = std::map<FileId, Part<Network>>;
 
+  // What all prompts share.
+  struct Shared {
+    std::mutex mutex;
+    Parts<models::Unet> unets;
+    Parts<models::ClipTextModel> clips;
+    Parts<models::Vae> vaes;
+    std::map<std::string, FileIdentities> adapters;  // path -> the files that were opened last
+    std::set<Fingerprint> superseded;                // bases that were loaded anew though their file is the same
+    std::map<std::string, FileIdentities> broken;    // path -> files that are no model
+    std::map<std::string, uint64_t> turns;           // path -> how often it was found written to
+    std::map<Key, Bound> bound;
+    uint64_t loads = 0;               // of models anew
+    std::map<Key, std::string> used;  // versions that prompts had last
+    std::shared_ptr<const models::BpeVocabulary> vocabulary;
+    const std::shared_ptr<WriteWatch> writes = WriteWatch::create();
+  };
+
   Key key_of(const std::string& kind, const std::string& name) const;
+  std::shared_ptr<const PinnedFile> pin_files(const std::filesystem::path& path) const;
+  FileId id_of(const PinnedFile& file) const;
   std::string version_of(const Key& key, const PinnedFile& file) const;
-  // For the thread's prompt, or without one for the moment.
+  // For the prompt, or without one for the moment.
   std::shared_ptr<Pin> pin(const std::string& kind, const std::string& name);
-  Pin look_up(const Key& key);
+  Meaning look_up(const Key& key);
+  // What serves though there is no file of the name, whose look-up failed; throws `why` when nothing does.
+  Meaning without_file(const Key& key, const Error& why);
+  Meaning take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const OpenModelPtr& bound);
   OpenModelPtr model_of(const std::string& kind, const std::string& name);
   OpenModelPtr open_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, std::string version, bool anew);
   void read_parts(OpenModel& out, const FileId& id, bool anew);
   std::optional<std::string> embedding_name(std::string_view name) const;
+  std::optional<FileIdentities> identities_now(const std::string& path) const;
 
   // The part that is alive already, else `fresh`, which is then remembered; `anew`: `fresh`, which is not.
   template <typename Network>
@@ -178,14 +205,13 @@ class ModelStore {
     if (!loaded.network || !loaded.base) return std::nullopt;
     return loaded;
   }
-  // What is alive of a version of the path that is not `now`; null unless all of it is.
-  OpenModelPtr earlier_model(const Key& key, const FileId& now) const;
-  void drop_lost_bindings();
+  // What is alive of a version of the path that is not `now`, without a version; null unless all of it is. The lock is held.
+  std::shared_ptr<OpenModel> earlier_model(const Key& key, const FileId& now) const;
   template <typename Network>
   void collect_stale(const Parts<Network>& parts, std::set<Fingerprint>& bases);
   bool stands_for(const FileId& id);
   // Whether the file that is at the path now has the form of a model: what is none must not end the service of what was there before.
-  bool is_model(const std::string& path, const registry::FileIdentity& now);
+  bool is_model(const std::string& path, const FileIdentities& now);
 
   ModelValue model_value(const models::Loaded<models::Unet>& loaded, const models::FamilyDef& family) const;
   ClipValue clip_value(const models::LoadedClip& loaded) const;
@@ -194,18 +220,8 @@ class ModelStore {
   std::shared_ptr<const registry::ModelFolders> folders_;
   std::shared_ptr<const variant::Runtime> runtime_;
   DType dtype_;
-  mutable std::mutex mutex_;
-  Parts<models::Unet> unets_;
-  Parts<models::ClipTextModel> clips_;
-  Parts<models::Vae> vaes_;
-  std::map<std::string, registry::FileIdentity> adapters_;  // path -> the file that was opened last
-  std::set<Fingerprint> superseded_;                        // bases that were loaded anew though their file is the same
-  std::map<std::string, registry::FileIdentity> broken_;    // path -> a file that is no model
-  std::map<Key, Bound> bound_;
-  uint64_t loads_ = 0;  // of models anew
-  std::map<std::thread::id, Pins> prompts_;
-  std::map<Key, std::string> used_;  // versions that prompts had last
-  std::shared_ptr<const models::BpeVocabulary> vocabulary_;
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::shared_ptr<Pins> pins_;  // of the prompt that this store is for; null: of none
 };
 
 }  // namespace veneer::nodes

@@ -1,8 +1,14 @@
 #include "nodes/model_store.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
+#include <array>
 #include <fstream>
+#include <thread>
 
 #include "nodes/testing/node_bench.h"
 #include "veneer/error.h"
@@ -20,8 +26,8 @@ class ModelStoreTest : public ::testing::Test {
     fs::copy_file(NodeBench::demo() / "loras" / lora, bench_.root() / "next", fs::copy_options::overwrite_existing);
     fs::rename(bench_.root() / "next", file_);
   }
-  std::string first_byte() {
-    const formats::ModelFile opened = store().lora(kName);
+  static std::string first_byte(ModelStore& store) {
+    const formats::ModelFile opened = store.lora(kName);
     std::string bytes;
     for (const auto& entry : opened.entries()) bytes += std::to_string(std::to_integer<int>(opened.tensor(entry.name).byte_span().front())) + " ";
     return bytes;
@@ -34,34 +40,44 @@ class ModelStoreTest : public ::testing::Test {
 };
 
 TEST_F(ModelStoreTest, APromptKeepsToWhatANameStoodForWhenItBegan) {
-  const std::string night = first_byte();
-  std::string version;
-  {
-    const ModelStore::PromptScope prompt(store());
-    version = store().file_version("loras", kName);
-    put("style-outline.safetensors");
-    EXPECT_EQ(store().file_version("loras", kName), version);
-    EXPECT_EQ(first_byte(), night) << "the content of the file that was there";
-    EXPECT_NO_THROW(store().require_intact());
-  }
+  const std::string night = first_byte(store());
+  const auto prompt = store().for_prompt();
+  const std::string version = prompt->file_version("loras", kName);
+  put("style-outline.safetensors");
+  EXPECT_EQ(prompt->file_version("loras", kName), version);
+  EXPECT_EQ(first_byte(*prompt), night) << "the content of the file that was there";
+  EXPECT_NO_THROW(prompt->require_intact());
   EXPECT_NE(store().file_version("loras", kName), version);
-  EXPECT_NE(first_byte(), night);
+  EXPECT_NE(first_byte(store()), night);
+}
+
+TEST_F(ModelStoreTest, APromptKeepsToItsNamesOnEveryThread) {
+  const auto prompt = store().for_prompt();
+  const std::string version = prompt->file_version("loras", kName);
+  put("style-outline.safetensors");
+  std::string elsewhere, bytes;
+  std::thread([&] {
+    elsewhere = prompt->file_version("loras", kName);
+    bytes = first_byte(*prompt);
+  }).join();
+  EXPECT_EQ(elsewhere, version);
+  EXPECT_EQ(first_byte(*prompt), bytes);
 }
 
 TEST_F(ModelStoreTest, APromptMayLoadAFileThatIsGone) {
-  const std::string night = first_byte();
-  const ModelStore::PromptScope prompt(store());
-  store().file_version("loras", kName);
+  const std::string night = first_byte(store());
+  const auto prompt = store().for_prompt();
+  prompt->file_version("loras", kName);
   fs::remove(file_);
-  EXPECT_EQ(first_byte(), night);
+  EXPECT_EQ(first_byte(*prompt), night);
 }
 
 TEST_F(ModelStoreTest, AFileThatIsWrittenOverWhileAPromptUsesItIsTold) {
-  const ModelStore::PromptScope prompt(store());
-  first_byte();
+  const auto prompt = store().for_prompt();
+  first_byte(*prompt);
   std::ofstream(file_, std::ios::app) << "x";
   try {
-    store().require_intact();
+    prompt->require_intact();
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::corrupt);
@@ -69,18 +85,95 @@ TEST_F(ModelStoreTest, AFileThatIsWrittenOverWhileAPromptUsesItIsTold) {
   }
 }
 
-TEST_F(ModelStoreTest, ABindingServesWhileTheFileIsNoModelAndGoesWithTheFile) {
+TEST_F(ModelStoreTest, AWriteWhoseTimeIsSetBackIsTold) {
+  const auto prompt = store().for_prompt();
+  first_byte(*prompt);
+  struct stat before = {};
+  ASSERT_EQ(::stat(file_.c_str(), &before), 0);
+  {
+    std::fstream out(file_, std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(-1, std::ios::end);
+    out << "x";
+  }
+  const std::array<timespec, 2> times = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file_.c_str(), times.data(), 0), 0);
+  EXPECT_THROW(prompt->require_intact(), Error);
+  EXPECT_NO_THROW(store().for_prompt()->require_intact()) << "a new prompt begins with the new content";
+}
+
+TEST_F(ModelStoreTest, AWriteThroughAMappingIsToldWhileItIsOpenAndAfterwards) {
+  struct stat before = {};
+  ASSERT_EQ(::stat(file_.c_str(), &before), 0);
+  const auto set_back = [&] {
+    const std::array<timespec, 2> times = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, file_.c_str(), times.data(), 0), 0);
+  };
+  const auto prompt = store().for_prompt();
+  first_byte(*prompt);
+  {
+    const formats::FileDescriptor writer(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
+    const auto size = static_cast<size_t>(fs::file_size(file_));
+    void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    static_cast<char*>(mapped)[size - 1] ^= 1;
+    ASSERT_EQ(::msync(mapped, size, MS_SYNC), 0);
+    set_back();
+    EXPECT_THROW(prompt->require_intact(), Error);
+    ::munmap(mapped, size);
+  }
+  set_back();
+  EXPECT_THROW(prompt->require_intact(), Error);
+}
+
+TEST_F(ModelStoreTest, OtherNamesAndRightsAreNoWrites) {
+  const auto prompt = store().for_prompt();
+  first_byte(*prompt);
+  fs::permissions(file_, fs::perms::group_write, fs::perm_options::add);
+  fs::create_hard_link(file_, bench_.root() / "link");
+  fs::rename(file_, bench_.root() / "moved");
+  put("style-outline.safetensors");
+  fs::remove(bench_.root() / "moved");
+  fs::remove(bench_.root() / "link");
+  EXPECT_NO_THROW(prompt->require_intact());
+}
+
+TEST_F(ModelStoreTest, ABindingServesUntilAGoodFileComes) {
   store().bind(store().open("loras", kName, false), "hash");
   const std::string version = store().file_version("loras", kName);
+  const auto expect_service = [&](const char* fault) {
+    EXPECT_EQ(store().file_version("loras", kName), version);
+    EXPECT_NE(store().binding("loras", kName)->fault.find(fault), std::string::npos) << store().binding("loras", kName)->fault;
+    EXPECT_THAT(store().names("loras"), ::testing::Contains(kName));
+    EXPECT_NO_THROW(first_byte(*store().for_prompt()));
+  };
   std::ofstream(bench_.root() / "next") << "no model at all";
   fs::rename(bench_.root() / "next", file_);
-  EXPECT_EQ(store().file_version("loras", kName), version);
-  EXPECT_NE(store().binding("loras", kName)->fault, "");
+  expect_service("safetensors");
+  fs::remove(file_);
+  expect_service("no file of this name");
+  fs::create_directories(file_);
+  expect_service("folder");
+  fs::remove(file_);
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  expect_service("no regular file");
+  fs::remove(file_);
   put("style-outline.safetensors");
   EXPECT_NE(store().file_version("loras", kName), version) << "a good file takes the name";
+  EXPECT_EQ(store().binding("loras", kName)->fault, "");
   fs::remove(file_);
+  EXPECT_TRUE(store().unbind("loras", kName));
   EXPECT_THROW(store().file_version("loras", kName), Error);
-  EXPECT_FALSE(store().binding("loras", kName));
+  EXPECT_THAT(store().names("loras"), ::testing::Not(::testing::Contains(kName)));
+}
+
+TEST_F(ModelStoreTest, TheFaultGoesWhenTheFileComesBack) {
+  store().bind(store().open("loras", kName, false), "hash");
+  fs::rename(file_, bench_.root() / "away");
+  store().look_at_bindings();
+  EXPECT_NE(store().binding("loras", kName)->fault, "");
+  fs::rename(bench_.root() / "away", file_);
+  store().look_at_bindings();
+  EXPECT_EQ(store().binding("loras", kName)->fault, "");
 }
 
 TEST_F(ModelStoreTest, NamesAreOneWhateverTheirSeparators) {
@@ -92,7 +185,7 @@ TEST_F(ModelStoreTest, NamesAreOneWhateverTheirSeparators) {
 }
 
 TEST_F(ModelStoreTest, AFileOfAnAdapterThatChangedIsStaleOnce) {
-  first_byte();
+  first_byte(store());
   EXPECT_TRUE(store().take_stale().empty());
   put("style-outline.safetensors");
   EXPECT_TRUE(store().take_stale().adapters);

@@ -10,8 +10,8 @@ namespace {
 
 class Tracker final : public graph::ValueTracker {
  public:
-  Tracker(std::shared_ptr<variant::ModelUsage> usage, ModelStore& models, VariantSwitches& switches)
-      : switches_(switches), names_(models), tracker_(std::move(usage)) {}
+  Tracker(std::shared_ptr<variant::ModelUsage> usage, const ModelStore& models, VariantSwitches& switches)
+      : switches_(switches), models_(models.for_prompt()), tracker_(std::move(usage)) {}
   ~Tracker() override {
     try {
       std::map<Fingerprint, const variant::ModelPatcher*> last;
@@ -22,6 +22,9 @@ class Tracker final : public graph::ValueTracker {
   }
   Tracker(const Tracker&) = delete;
   Tracker& operator=(const Tracker&) = delete;
+
+  void add_services(graph::Environment& environment) override { environment.add(models_); }
+  void before_output() override { models_->require_intact(); }
 
   void add(const graph::Value& value) noexcept override {
     try {
@@ -38,7 +41,7 @@ class Tracker final : public graph::ValueTracker {
 
  private:
   VariantSwitches& switches_;
-  ModelStore::PromptScope names_;
+  const std::shared_ptr<ModelStore> models_;
   variant::PromptModelTracker tracker_;
 };
 

@@ -27,7 +27,8 @@ class VariantSwitches {
 };
 
 // Marks MODEL, CLIP and VAE values in `usage`, each from its first use in a prompt until that prompt ends. For as long, the names of models stand for
-// what they stood for when it began. Of the variants of a base that a prompt makes, the last is the one that it runs.
+// what they stood for when its nodes first asked, and no output is kept once one of their files was written to. Of the variants of a base that a
+// prompt makes, the last is the one that it runs.
 graph::ValueTracking track_models(std::shared_ptr<variant::ModelUsage> usage, std::shared_ptr<ModelStore> models,
                                   std::shared_ptr<VariantSwitches> switches);
 

@@ -19,6 +19,7 @@ bool is_stale(const graph::Value& value, const ModelStore::Stale& stale) {
   if (value.holds<ModelValue>()) return is_stale(value.get<ModelValue>().patcher, stale);
   if (value.holds<ClipValue>()) return is_stale(value.get<ClipValue>().patcher, stale);
   if (value.holds<VaeValue>()) return is_stale(value.get<VaeValue>().patcher, stale);
+  if (value.holds<GuiderValue>()) return is_stale(value.get<GuiderValue>().model.patcher, stale);
   return value.type() == "HOOKS" && stale.adapters;
 }
 

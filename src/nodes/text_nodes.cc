@@ -36,7 +36,7 @@ graph::Json embedding_versions(const graph::Environment& environment, const Inpu
       names.push_back(text.substr(at, text.find_first_of(" \t\r\n,:()", at) - at));
     }
   } else {
-    names = store->folders().list("embeddings");
+    names = store->names("embeddings");
   }
   if (names.empty()) return nullptr;
   graph::Json versions = graph::Json::array();

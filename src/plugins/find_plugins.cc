@@ -16,12 +16,26 @@ bool everybody_may_write(const fs::path& path) {
   return !failed && (perms & fs::perms::others_write) != fs::perms::none;
 }
 
-// The first of the file, what it links to and the folders of both that everybody may write to; empty if none.
+// Whether everybody may put something else in the place of what is in the folder: in a sticky one ("/tmp") the owner of each entry alone may.
+bool everybody_may_replace(const fs::path& folder) {
+  std::error_code failed;
+  const fs::perms perms = fs::status(folder, failed).permissions();
+  return !failed && (perms & fs::perms::others_write) != fs::perms::none && (perms & fs::perms::sticky_bit) == fs::perms::none;
+}
+
+// The first of the file, what it links to, the folders of both that everybody may write to, and the folders above those in which everybody may
+// replace what is below; empty if none.
 fs::path open_place(const fs::path& file) {
   std::error_code failed;
+  const fs::path given = fs::absolute(file, failed);
   const fs::path real = fs::canonical(file, failed);
-  for (const fs::path& path : {file, file.parent_path(), real, real.parent_path()}) {
+  for (const fs::path& path : {given, given.parent_path(), real, real.parent_path()}) {
     if (!path.empty() && everybody_may_write(path)) return path;
+  }
+  for (const fs::path& path : {given, real}) {
+    for (fs::path above = path.parent_path(); above != above.parent_path(); above = above.parent_path()) {
+      if (everybody_may_replace(above.parent_path())) return above.parent_path();
+    }
   }
   return {};
 }
@@ -44,6 +58,12 @@ Candidate candidate_of(const fs::path& path) {
   if (!printable) {
     found.name = printable_text(as_abi(found.name));
     found.refused = "its name has characters that names may not have";
+    return found;
+  }
+  // A pipe would hold up whoever opens it.
+  if (!fs::is_regular_file(found.file, failed)) {
+    found.refused = fs::exists(fs::symlink_status(found.file, failed)) && !fs::exists(found.file, failed) ? "it is a link that leads nowhere"
+                                                                                                          : "it is no regular file";
     return found;
   }
   const fs::path open = open_place(found.file);

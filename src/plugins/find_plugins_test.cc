@@ -1,6 +1,7 @@
 #include "plugins/find_plugins.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -62,6 +63,26 @@ TEST_F(FindPlugins, RefusesWhatEverybodyMayWriteTo) {
   EXPECT_EQ(refusal_of("shut"), "");
   fs::permissions(folder_, fs::perms::others_write, fs::perm_options::add);
   EXPECT_NE(refusal_of("shut").find("everybody may write"), std::string::npos);
+}
+
+TEST_F(FindPlugins, RefusesFoldersAboveInWhichEverybodyMayReplaceThings) {
+  write("above/folder/shut.so");
+  const fs::path inner = folder_ / "above" / "folder";
+  const auto refusal = [&] { return find_plugins(inner).front().refused; };
+  EXPECT_EQ(refusal(), "");
+  fs::permissions(folder_ / "above", fs::perms::others_write, fs::perm_options::add);
+  EXPECT_NE(refusal().find("everybody may write"), std::string::npos);
+  fs::permissions(folder_ / "above", fs::perms::sticky_bit, fs::perm_options::add);
+  EXPECT_EQ(refusal(), "") << "what is in a sticky folder may be replaced by its owner alone";
+}
+
+TEST_F(FindPlugins, TakesRegularFilesOnly) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.so").c_str(), 0600), 0);
+  fs::create_symlink(folder_ / "pipe.so", folder_ / "linked.so");
+  fs::create_symlink(folder_ / "nowhere", folder_ / "dangling.so");
+  EXPECT_NE(refusal_of("pipe").find("no regular file"), std::string::npos);
+  EXPECT_NE(refusal_of("linked").find("no regular file"), std::string::npos);
+  EXPECT_NE(refusal_of("dangling").find("leads nowhere"), std::string::npos);
 }
 
 TEST_F(FindPlugins, AFolderThatIsNotThereIsAnError) { EXPECT_THROW(find_plugins(folder_ / "nowhere"), Error); }

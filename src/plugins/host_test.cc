@@ -135,7 +135,9 @@ TEST(Host, RefusesResultsThatAreNotAsDeclared) {
   EXPECT_EQ(code_of(giving([](vp::Call& call) { call.output(1), call.output(0.5), call.output(0.5); })), ErrorCode::invalid);
   EXPECT_EQ(code_of(giving([](vp::Call& call) { call.block_all(), call.output(0.5); })), ErrorCode::invalid);
   EXPECT_NO_THROW(run(giving([](vp::Call& call) { call.output(1), call.output(0.5); })));
-  EXPECT_NO_THROW(run(giving([](vp::Call& call) { call.output(vp::Value()), call.output(call.blocker()); })));
+  EXPECT_EQ(code_of(giving([](vp::Call& call) { call.output(vp::Value()), call.output(0.5); })), ErrorCode::invalid);
+  EXPECT_NO_THROW(run(giving([](vp::Call& call) { call.output(1), call.output(call.blocker()); })));
+  EXPECT_NO_THROW(run(one(vp::Node("Any").output("*").run([](vp::Call& call) { call.output(vp::Value()); }))));
   EXPECT_TRUE(run(giving([](vp::Call& call) { call.block_all("why"); })).blocks_all);
 }
 

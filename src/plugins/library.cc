@@ -1,6 +1,7 @@
 #include "plugins/library.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <unordered_set>
 
@@ -18,7 +19,14 @@ std::string loader_error() {
   return text == nullptr ? "unknown reason" : printable_text(as_abi(text));
 }
 
+// The loader would wait for the other end of a pipe.
+void require_regular(const std::filesystem::path& file) {
+  struct stat facts = {};
+  if (::stat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) throw Error(ErrorCode::invalid, "it is no regular file");
+}
+
 void* open_library(const std::filesystem::path& file) {
+  require_regular(file);
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) throw Error(ErrorCode::invalid, "it cannot be loaded", {{"reason", loader_error()}});
   return library;
