@@ -11,7 +11,9 @@ namespace {
 
 constexpr size_t kKept = 300;
 
-std::string local_time() {
+}  // namespace
+
+std::string LogBook::local_time() {
   const auto now = std::chrono::system_clock::now();
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
@@ -23,8 +25,6 @@ std::string local_time() {
   return std::string(day.data()) + "." + fraction;
 }
 
-}  // namespace
-
 void LogBook::write(LogLevel level, std::string_view text, const graph::Json& data) {
   if (sink_) sink_(level, text, data);
   if (level == LogLevel::debug) return;
@@ -33,6 +33,10 @@ void LogBook::write(LogLevel level, std::string_view text, const graph::Json& da
     entry.text += " " + name + "=" + (value.is_string() ? value.get<std::string>() : jobs::wire_text(value));
   }
   entry.text += "\n";
+  keep(std::move(entry));
+}
+
+void LogBook::keep(Entry entry) {
   {
     const std::lock_guard lock(mutex_);
     entries_.push_back(entry);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/json.h"
@@ -28,12 +29,16 @@ class LogBook {
   explicit LogBook(Sink sink) : sink_(std::move(sink)) {}
   void write(LogLevel level, std::string_view text, const graph::Json& data = graph::Json::object());
   void info(std::string_view text, const graph::Json& data = graph::Json::object()) { write(LogLevel::info, text, data); }
+  // A line for the terminal panel alone: what comes with every job would fill the program's log.
+  void note(std::string text) { keep({local_time(), std::move(text) + "\n"}); }
   void on_entry(std::function<void(const Entry&)> listener) { listener_ = std::move(listener); }
 
   // The newest 300, oldest first.
   std::vector<Entry> entries() const;
 
  private:
+  static std::string local_time();
+  void keep(Entry entry);
   Sink sink_;
   std::function<void(const Entry&)> listener_;
   mutable std::mutex mutex_;

@@ -45,7 +45,8 @@ void Histogram::add(double seconds) {
 void Histogram::write(std::string& out, const std::string& name, const std::string& labels) const {
   const std::string before = labels.empty() ? "" : labels + ",";
   for (size_t i = 0; i < kBounds.size(); ++i) {
-    out += name + "_bucket{" + before + "le=\"" + number(kBounds[i]) + "\"} " + std::to_string(counts_[i]) + "\n";
+    out.append(name).append("_bucket{").append(before).append("le=\"").append(number(kBounds[i])).append("\"} ");
+    out.append(std::to_string(counts_[i])).append("\n");
   }
   out += name + "_bucket{" + before + "le=\"+Inf\"} " + std::to_string(count_) + "\n";
   const std::string braces = labels.empty() ? "" : "{" + labels + "}";

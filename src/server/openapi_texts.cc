@@ -64,6 +64,12 @@ Json object(Json properties, Json required = Json::array()) {
   return schema;
 }
 
+// Of requests whose misspelt members are refused.
+Json closed(Json schema) {
+  schema["additionalProperties"] = false;
+  return schema;
+}
+
 Json prompt_properties() {
   return {{"prompt", {{"type", "object"}}},
           {"client_id", text()},
@@ -89,12 +95,12 @@ Json body_schema_of(std::string_view pattern) {
   if (pattern == "/workflow/reload") {
     Json properties = prompt_properties();
     properties["previous"] = {{"oneOf", {{{"type", "object"}}, {{"type", "string"}}}}};
-    return object(std::move(properties));
+    return closed(object(std::move(properties)));
   }
   if (pattern == "/model/load") {
-    return object({{"model_name", text()}, {"type", text()}, {"force_reload", flag()}, {"sha256", text()}}, {"model_name", "type"});
+    return closed(object({{"model_name", text()}, {"type", text()}, {"force_reload", flag()}, {"sha256", text()}}, {"model_name", "type"}));
   }
-  if (pattern == "/model/unload") return object({{"model_name", text()}, {"type", text()}}, {"model_name", "type"});
+  if (pattern == "/model/unload") return closed(object({{"model_name", text()}, {"type", text()}}, {"model_name", "type"}));
   if (pattern == "/interrupt") return object({{"prompt_id", text()}});
   if (pattern == "/free") return object({{"unload_models", flag()}, {"free_memory", flag()}});
   if (pattern == "/queue" || pattern == "/history") return object({{"clear", flag()}, {"delete", {{"type", "array"}, {"items", text()}}}});

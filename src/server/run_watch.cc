@@ -1,5 +1,8 @@
 #include "server/run_watch.h"
 
+#include <array>
+#include <cstdio>
+
 #include "jobs/fanout.h"
 #include "server/events/messages.h"
 #include "server/events/run_messages.h"
@@ -54,6 +57,9 @@ void RunWatch::ended(const jobs::JobPtr& job, const jobs::JobResult& result) {
   parts_.waiters.ended(job->id, result);
   parts_.log.write(LogLevel::debug, "job ended", Json{{"prompt_id", job->id}, {"state", to_string(result.state)}});
   if (!job->client_id.empty()) parts_.hub.send(job->client_id, message("executing", Json{{"node", nullptr}, {"prompt_id", job->id}}));
+  std::array<char, 64> line{};
+  std::snprintf(line.data(), line.size(), "Prompt executed in %.2f seconds", static_cast<double>(result.ended_ms - result.started_ms) * 1e-3);
+  parts_.log.note(line.data());
 }
 
 }  // namespace veneer::server

@@ -17,6 +17,7 @@
 #include "server/comfy/routes.h"
 #include "server/compat/routes.h"
 #include "server/compression.h"
+#include "server/data_lock.h"
 #include "server/events/messages.h"
 #include "server/features.h"
 #include "server/http/listener.h"
@@ -92,6 +93,7 @@ void add_all_routes(Router& router, Services& services) {
 struct Server::Impl {
   Impl(const ServerOptions& given, const engine::Core& used, LogBook::Sink sink)
       : options(given),
+        data_lock(options.data_folder, options.listen + " port " + std::to_string(options.port)),
         core(used),
         swap(core),
         log(std::move(sink)),
@@ -143,8 +145,15 @@ struct Server::Impl {
     listener = std::make_shared<Listener>(io, options.listen, options.port, options.max_connections, shared);
     listener->start();
     start_workers();
-    model_watch = std::make_unique<ModelWatch>([this] { let_go(); });
+    model_watch = std::make_unique<ModelWatch>([this] {
+      let_go();
+      swap.complete([this] { return draining.load(); });
+    });
     io_thread = std::thread([this] { io.run(); });
+    if (!data_lock.held()) {
+      log.write(LogLevel::warning, "the data folder's file system has no locks: make sure that no other server uses it",
+                Json{{"folder", options.data_folder.string()}});
+    }
     log.info("listening",
              Json{{"address", options.listen}, {"port", listener->port()}, {"tls", tls != nullptr}, {"jobs_restored", queue.remaining()}});
   }
@@ -234,6 +243,7 @@ struct Server::Impl {
   }
 
   const ServerOptions options;
+  const DataLock data_lock;  // before anything that reads or writes the folder
   const engine::Core& core;
   std::atomic<bool> draining = false;
   Hub hub;

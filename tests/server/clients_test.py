@@ -97,7 +97,7 @@ class Clients(unittest.TestCase):
         self.run_client("comfy_api_simplified", COMFY_API_SIMPLIFIED)
 
     def test_comfy_script(self):
-        self.run_client("comfy_script", COMFY_SCRIPT, MODEL, needs=("nest_asyncio2",))
+        self.run_client("comfy_script", COMFY_SCRIPT, MODEL, needs=("nest_asyncio2", "aiohttp"))
 
 
 if __name__ == "__main__":

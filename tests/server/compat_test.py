@@ -54,6 +54,35 @@ class Compat(unittest.TestCase):
                                     timeout=300)
         self.assertEqual(answer.status, 200, answer.body[:300])
 
+    def edit(self, fields=(), files=()):
+        parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode()
+                 for name, value in {"prompt": "a blue square", "steps": "1", "seed": "3", **dict(fields)}.items()]
+        parts += [f'Content-Disposition: form-data; name="{name}"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n'.encode() + data
+                  for name, data in files]
+        body = b"".join(b"--xyz\r\n" + part + b"\r\n" for part in parts) + b"--xyz--\r\n"
+        return self.server.post("/v1/images/edits", body, headers={"Content-Type": "multipart/form-data; boundary=xyz"}, timeout=120)
+
+    def test_openai_edits_keep_the_sides_of_their_picture(self):
+        for sides, want in (((40, 24), (40, 24)), ((67, 33), (64, 32)), ((1, 1), (16, 16))):
+            answer = self.edit(files=[("image", png(*sides))])
+            self.assertEqual(answer.status, 200, answer.body)
+            picture = base64.b64decode(answer.json["data"][0]["b64_json"])
+            self.assertEqual(tuple(int.from_bytes(picture[at:at + 4], "big") for at in (16, 20)), want)
+
+    def test_openai_edits_with_masks_that_say_nothing_are_refused(self):
+        for files, fields, reason in (([("image", png(64, 64)), ("mask", png(64, 64))], {}, "alpha"),
+                                      ([("image", png(64, 64)), ("mask", b"junk")], {}, "cannot be read"),
+                                      ([("image", png(64, 64))], {"mask": "text"}, "must be a picture"),
+                                      ([("image", png(64, 64)), ("image[]", png(64, 64))], {}, "one picture")):
+            answer = self.edit(fields, files)
+            self.assertEqual(answer.status, 400, answer.body)
+            self.assertIn(reason, answer.body.decode())
+
+    def test_seeds_as_text_are_whole_or_refused(self):
+        for seed in ("99999999999999999999", " -5", "-1", "1.5", "", "0x10", "7 "):
+            answer = self.server.post("/v1/images/generations", {"prompt": "a", "size": "64x64", "steps": 1, "seed": seed})
+            self.assertEqual(answer.status, 400, (seed, answer.body))
+
     def test_openai_errors(self):
         for body, status in (({}, 400), (self.small(size="63x64"), 400), (self.small(n=99), 400), (self.small(model="nope"), 404), (self.small(seed=-1), 400),
                              (self.small(adapters=[{"name": "nope"}]), 404), (self.small(sampler="nope"), 400), ([], 400)):

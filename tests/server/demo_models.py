@@ -48,6 +48,31 @@ def other_checkpoint(source, target, value):
     put(target, bytes(data))
 
 
+def shards_of(source, folder, stem, count=3):
+    """Puts the tensors of a safetensors file into shards below the folder, and their index: its name."""
+    with open(source, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    names = sorted(header)
+    places = {}
+    for number in range(count):
+        shard = f"{stem}-{number + 1:05}-of-{count:05}.safetensors"
+        entries, body = {}, b""
+        for name in names[number::count]:
+            begin, end = header[name]["data_offsets"]
+            entries[name] = {**header[name], "data_offsets": [len(body), len(body) + end - begin]}
+            body += data[8 + size + begin:8 + size + end]
+            places[name] = shard
+        text = json.dumps(entries).encode()
+        text += b" " * (-len(text) % 8)
+        put(os.path.join(folder, shard), struct.pack("<Q", len(text)) + text + body)
+    index = f"{stem}.safetensors.index.json"
+    put(os.path.join(folder, index), json.dumps({"metadata": {}, "weight_map": places}).encode())
+    return index
+
+
 def put(target, data):
     with open(target + ".part", "wb") as file:
         file.write(data)

@@ -80,9 +80,10 @@ class Plugins(unittest.TestCase):
         os.makedirs(os.path.join(folder, "python_pack"))
         with open(os.path.join(folder, "python_pack", "__init__.py"), "w"):
             pass
+        os.mkfifo(os.path.join(folder, "pipe.so"))
         classes, errors = self.nodes("--custom-nodes", folder)
         lines = {line.split(" ")[1]: line for line in errors.splitlines() if line.startswith("plug-in ")}
-        for name, reason in (REASONS | {"no_library": "cannot be loaded", "cut_off": "", "python_pack": "Python"}).items():
+        for name, reason in (REASONS | {"no_library": "cannot be loaded", "cut_off": "", "python_pack": "Python", "pipe": "no regular file"}).items():
             with self.subTest(name):
                 self.assertIn(name, lines)
                 self.assertIn(reason, lines[name])

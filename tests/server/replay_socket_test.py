@@ -278,6 +278,94 @@ class Replay(unittest.TestCase):
                 if posting:
                     posting.close()
 
+    @staticmethod
+    def server_parts(transcript):
+        """The outlines of what the server sent, cut where the recording says that something else was done."""
+        parts = [[]]
+        for entry in transcript:
+            if entry.get("from") == "server":
+                parts[-1].append(recorded_outline(entry))
+            elif "event" in entry and entry["event"] not in ("open", "closed"):
+                parts.append([])
+        return parts
+
+    def test_log_lines_reach_those_who_asked_for_them(self):
+        recording = self.recorded("ws_logs")
+        prompt = {"1": {"class_type": "EmptyImage", "inputs": {"width": 16, "height": 12, "batch_size": 1, "color": 0}},
+                  "2": {"class_type": "RecProgress", "inputs": {"image": ["1", 0], "steps": 2, "delay": 0.01, "preview": "none", "salt": 1}},
+                  "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}}
+        with Server(PROGRAM) as server:
+            self.prime(server, prompt, ["1"])
+            socket = server.socket("logs-client")
+            other = server.socket("other-client")
+            got = [socket.next()]
+            self.assertEqual(server.request("PATCH", "/internal/logs/subscribe", {"enabled": True, "clientId": "logs-client"}).status, 200)
+            server.post("/prompt", {"prompt": prompt, "client_id": "logs-client", "prompt_id": "with-logs"})
+            got += socket.until_done("with-logs")
+            while outline(got[-1]) != "logs":
+                got.append(socket.next())
+            heard = [m for m in other.drain(0.2) if isinstance(m, dict)]
+            server.request("PATCH", "/internal/logs/subscribe", {"enabled": False, "clientId": "logs-client"})
+            server.wait(server.post("/prompt", {"prompt": prompt}).json["prompt_id"])
+            after = [m for m in socket.drain(0.2) if isinstance(m, dict)]
+            socket.close()
+            other.close()
+        self.assertEqual([outline(m) for m in got], self.server_parts(recording["transcript"])[0])
+        words = [line["text"]["data"]["entries"][0]["m"].split(" ")[0] for line in recording["transcript"] if line.get("text", {}).get("type") == "logs"]
+        logs = [m["data"] for m in got if m["type"] == "logs"]
+        self.assertEqual([entry["m"].split(" ")[0] for data in logs for entry in data["entries"]], words)
+        self.assertEqual([(sorted(data), sorted(data["entries"][0])) for data in logs], [(["entries", "size"], ["m", "t"])] * 2)
+        self.assertEqual([m for m in heard + after if m["type"] == "logs"], [])
+
+    def test_changes_of_the_queue_are_told_to_everybody(self):
+        parts = self.server_parts(self.recorded("ws_queue_changes")["transcript"])
+
+        def prompt(salt, steps=1):
+            return {"1": {"class_type": "EmptyImage", "inputs": {"width": 16, "height": 12, "batch_size": 1, "color": 0}},
+                    "2": {"class_type": "RecProgress", "inputs": {"image": ["1", 0], "steps": steps, "delay": 0.05, "preview": "none", "salt": salt}},
+                    "3": {"class_type": "PreviewImage", "inputs": {"images": ["2", 0]}}}
+        with Server(PROGRAM) as server:
+            starter = server.socket("runner")
+            server.post("/prompt", {"prompt": prompt(1, 2000), "client_id": "runner", "prompt_id": "long"})
+            self.messages_until(starter, "executing")
+            for salt in (2, 3, 4):
+                server.post("/prompt", {"prompt": prompt(salt), "client_id": "runner"})
+            socket = server.socket("watcher")
+            got = [[socket.next()]]
+            server.post("/queue", {"clear": True})
+            got[0] += socket.drain(0.2)
+            waiting = server.post("/prompt", {"prompt": prompt(5), "client_id": "runner"}).json["prompt_id"]
+            got.append(socket.drain(0.2))
+            server.post("/queue", {"delete": [waiting]})
+            got.append(socket.drain(0.2))
+            server.post("/interrupt", {"prompt_id": "long"})
+            socket.close()
+            starter.close()
+        parts[2] = parts[2][:1]  # the last waiting job's removal is told once, on purpose: docs/api.md
+        self.assertEqual([[outline(m) for m in part] for part in got], parts)
+
+    def test_of_a_prompt_without_a_client_all_hear_of_its_interrupt_and_nobody_of_its_error(self):
+        recording = self.recorded("ws_prompt_without_client_id_interrupt_and_error")
+        first, second = (recording["history"][name]["prompt"][2] for name in ("of-nobody-2", "of-nobody-3"))
+        with Server(PROGRAM) as server:
+            self.prime(server, first, ["1"])
+            socket = server.socket("client-a")
+            server.post("/prompt", {"prompt": first, "prompt_id": "of-nobody-2"})
+            got = self.messages_until(socket, "progress", 2)
+            self.assertEqual(server.post("/interrupt").status, 200)
+            history = [server.wait("of-nobody-2")]
+            got += self.messages_until(socket, "status")
+            server.post("/prompt", {"prompt": second, "prompt_id": "of-nobody-3"})
+            history.append(server.wait("of-nobody-3"))
+            got += socket.drain(0.3)
+            socket.close()
+        want = self.server_parts(recording["transcript"])[0]
+        self.assertEqual(without_progress([outline(m) for m in got]), without_progress(want))
+        for entry, name in zip(history, ("of-nobody-2", "of-nobody-3")):
+            wanted = recording["history"][name]["status"]
+            self.assertEqual((entry["status"]["status_str"], [m[0] for m in entry["status"]["messages"]]),
+                             (wanted["status_str"], [m[0] for m in wanted["messages"]]))
+
     def test_sampling(self):
         demo = os.path.join(SOURCE, "models", "demo")
         checkpoints = [n for n in sorted(os.listdir(os.path.join(demo, "checkpoints"))) if n.endswith(".safetensors")]

@@ -95,6 +95,19 @@ class Serve(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot listen", done.stderr)
 
+    def test_a_data_folder_serves_one_server_until_its_process_ends(self):
+        process, port, _ = self.start("--port", "0")
+        done = self.run_program("serve", "--models", self.path("models"), "--data", self.path("data"), "--output", self.path("output"), "--input",
+                                self.path("input"), "--port", "0")
+        self.assertEqual(done.returncode, 1)
+        for part in ("another server uses the data folder", self.path("data"), f"process {process.pid}"):
+            self.assertIn(part, done.stderr)
+        self.assertEqual(self.get(port, "/health")[0], 200)
+        process.kill()
+        process.wait()
+        _, port, _ = self.start("--port", "0")
+        self.assertEqual(self.get(port, "/health")[0], 200)
+
     def test_weak_keys_are_refused(self):
         with open(self.path("keys"), "w") as file:
             file.write("me:short\n")

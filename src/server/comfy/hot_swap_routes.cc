@@ -27,6 +27,26 @@ std::string text_field(const Json& body, const char* field, const Json& allowed 
   return at->get<std::string>();
 }
 
+// What is misspelt would be passed over in silence.
+void require_known(const Json& body, const Json& members) {
+  for (const auto& [name, value] : body.items()) {
+    if (std::ranges::find(members, Json(name)) == members.end())
+      throw field_error(name.c_str(), name + " is no member of this request", value, members);
+  }
+}
+
+const Json& load_members() {
+  static const Json kMembers = {"model_name", "type", "force_reload", "sha256"};
+  return kMembers;
+}
+
+// Of POST /prompt, and `previous`.
+const Json& reload_members() {
+  static const Json kMembers = {"prompt",         "previous", "client_id", "prompt_id", "number", "front", "extra_data", "partial_execution_targets",
+                                "idempotency_key"};
+  return kMembers;
+}
+
 bool flag_field(const Json& body, const char* field) {
   const auto at = body.find(field);
   if (at == body.end() || at->is_null()) return false;
@@ -70,6 +90,7 @@ std::function<bool()> given_up(const Request& request, const Services& services)
 
 Response load_model(const Request& request, Services& services) {
   const Json body = parse_object(request);
+  require_known(body, load_members());
   const engine::SwapRequest wanted{.type = text_field(body, "type", engine::HotSwap::types()),
                                    .name = text_field(body, "model_name"),
                                    .force = flag_field(body, "force_reload"),
@@ -95,6 +116,7 @@ Response load_model(const Request& request, Services& services) {
 
 Response unload_model(const Request& request, Services& services) {
   const Json body = parse_object(request);
+  require_known(body, Json{"model_name", "type"});
   const std::string type = text_field(body, "type", engine::HotSwap::types());
   const std::string name = text_field(body, "model_name");
   bool was_loaded = false;
@@ -172,6 +194,7 @@ Json earlier_prompt(const Json& body, Services& services) {
 // Looks at everything first: what fails has changed nothing.
 Response reload_workflow(const Request& request, Services& services) {
   Json body = request.body.empty() ? Json::object() : parse_object(request);
+  require_known(body, reload_members());
   const Json before = earlier_prompt(body, services);
   if (!body.contains("prompt")) {
     if (before.is_null()) throw field_error("prompt", "prompt is missing, and there is no earlier job whose workflow could be meant", nullptr);

@@ -36,6 +36,7 @@ Response validate_prompt(const Request& request, const Services& services) {
 }  // namespace
 
 Response post_prompt(const Request& request, Services& services, const std::function<Json(const Json& prompt)>& more) {
+  services.log.note("got prompt");
   Submission submission = read_submission(request, parse_body(request), services.core.registry());
   if (std::optional<Response> answer = repeated(services, submission)) return *answer;
   graph::Validation validation = validate(services, submission);

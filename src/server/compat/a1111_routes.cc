@@ -56,7 +56,9 @@ uint64_t seed_of(const Json& body) {
 
 Json overrides(const Json& body) {
   const auto at = body.find("override_settings");
-  return at != body.end() && at->is_object() ? *at : Json::object();
+  if (at == body.end() || at->is_null()) return Json::object();
+  if (!at->is_object()) throw HttpError(422, "invalid_request", "override_settings must be an object");
+  return *at;
 }
 
 PictureRequest read_request(const Json& body, const Services& services, const WebUiState& state) {
@@ -118,9 +120,9 @@ Response image_to_image(const Request& request, Services& services, WebUiState& 
   if (images == body.end() || !images->is_array() || images->empty() || !images->front().is_string()) {
     throw HttpError(422, "invalid_request", "init_images is missing");
   }
-  asked.init_image = store_input_picture(services, decode_base64(images->front().get_ref<const std::string&>()));
+  asked.init_image = store_input_picture(services, decode_base64(images->front().get_ref<const std::string&>())).name;
   const std::string mask = text(body, "mask");
-  if (!mask.empty()) asked.mask_image = store_input_picture(services, decode_base64(mask));
+  if (!mask.empty()) asked.mask_image = store_input_picture(services, decode_base64(mask)).name;
   asked.denoise = number(body, "denoising_strength", 0.75, 0, 1);
   return make(request, body, asked, services, state);
 }

@@ -1,5 +1,6 @@
 // OpenAI's images API: /v1/images/generations and /v1/images/edits.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <ctime>
 
@@ -56,9 +57,9 @@ uint64_t seed_member(const Json& members) {
   if (at->is_number_unsigned() || (at->is_number_integer() && at->get<int64_t>() >= 0)) return at->get<uint64_t>();
   if (at->is_string()) {
     const std::string text = at->get<std::string>();
-    char* end = nullptr;
-    const uint64_t seed = std::strtoull(text.c_str(), &end, 10);
-    if (!text.empty() && text.front() != '-' && *end == '\0') return seed;
+    uint64_t seed = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (!text.empty() && fault == std::errc() && end == text.data() + text.size()) return seed;
   }
   throw HttpError(400, "invalid_request_error", "seed must be a whole number, not below 0, or the same as text");
 }
@@ -131,14 +132,15 @@ PictureRequest read_request(const Json& members, const Services& services, const
   return out;
 }
 
-Response answer(const Request& request, const Json& members, const std::vector<MadePicture>& pictures) {
+Response answer(const Request& request, const Services& services, const Json& members, const std::vector<MadePicture>& pictures) {
   const std::string format = text(members, "response_format", "b64_json");
   Json data = Json::array();
   for (const MadePicture& picture : pictures) {
     Json entry;
     if (format == "url") {
       const Json& r = picture.record;
-      entry["url"] = "http://" + std::string(request.header("host")) + "/view?filename=" + percent_encode(r.at("filename").get<std::string>()) +
+      entry["url"] = (services.options.tls_certificate.empty() ? "http://" : "https://") + std::string(request.header("host")) +
+                     "/view?filename=" + percent_encode(r.at("filename").get<std::string>()) +
                      "&subfolder=" + percent_encode(r.at("subfolder").get<std::string>()) + "&type=" + r.at("type").get<std::string>();
     } else {
       entry["b64_json"] = encode_base64(read_bytes(picture.file));
@@ -152,22 +154,39 @@ Response answer(const Request& request, const Json& members, const std::vector<M
 Response generate(const Request& request, Services& services, const VariantBook& book) {
   const Json members = parse_object(request);
   const PictureRequest asked = read_request(members, services, book);
-  return answer(request, members, make_pictures(services, asked, request, jobs::make_uuid()));
+  return answer(request, services, members, make_pictures(services, asked, request, jobs::make_uuid()));
+}
+
+// The side of a picture that is made from one with this side.
+int side_like(int side) { return std::clamp((side + 4) / 8 * 8, 16, 4096); }
+
+// What is transparent is made anew; a mask in which nothing can be would leave the picture as it is.
+std::string store_mask(const Services& services, const FormField& field) {
+  if (!field.is_file) throw HttpError(400, "invalid_request_error", "mask must be a picture");
+  const StoredPicture mask = store_input_picture(services, field.value);
+  if (!mask.has_alpha) throw HttpError(400, "invalid_request_error", "mask must have an alpha channel: what is transparent in it is made anew");
+  return mask.name;
 }
 
 Response edit(const Request& request, Services& services, const VariantBook& book) {
   const std::vector<FormField> form = parse_form(request);
-  const FormField* image = find_field(form, "image");
-  if (image == nullptr) image = find_field(form, "image[]");
-  if (image == nullptr || !image->is_file) throw HttpError(400, "invalid_request_error", "image is missing");
+  const auto is_image = [](const FormField& field) { return field.name == "image" || field.name == "image[]"; };
+  if (std::ranges::count_if(form, is_image) > 1) throw HttpError(400, "invalid_request_error", "image must be one picture");
+  const auto image = std::ranges::find_if(form, is_image);
+  if (image == form.end() || !image->is_file) throw HttpError(400, "invalid_request_error", "image is missing");
   const Json members = form_members(form);
   PictureRequest asked = read_request(members, services, book);
-  asked.init_image = store_input_picture(services, image->value);
-  const FormField* mask = find_field(form, "mask");
-  if (mask != nullptr && mask->is_file) asked.mask_image = store_input_picture(services, mask->value);
-  asked.mask_channel = "alpha";  // what is transparent is made anew
+  const StoredPicture picture = store_input_picture(services, image->value);
+  asked.init_image = picture.name;
+  const std::string size = text(members, "size");
+  if (size.empty() || size == "auto") {
+    asked.width = side_like(picture.width);
+    asked.height = side_like(picture.height);
+  }
+  if (const FormField* mask = find_field(form, "mask")) asked.mask_image = store_mask(services, *mask);
+  asked.mask_channel = "alpha";
   asked.denoise = number(members, "strength", 0.75, 0, 1);
-  return answer(request, members, make_pictures(services, asked, request, jobs::make_uuid()));
+  return answer(request, services, members, make_pictures(services, asked, request, jobs::make_uuid()));
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ std::vector<MadePicture> make_pictures(Services& services, const PictureRequest&
   return pictures;
 }
 
-std::string store_input_picture(const Services& services, std::string_view bytes) {
+StoredPicture store_input_picture(const Services& services, std::string_view bytes) {
   const std::string png = [&] {
     const PictureGate::Pass pass(services.pictures, {}, bytes);
     try {
@@ -179,7 +179,12 @@ std::string store_input_picture(const Services& services, std::string_view bytes
   std::filesystem::create_directories(*folder);
   const std::string name = engine::content_name(png) + ".png";
   if (!engine::has_bytes(*folder / name, png)) engine::write_whole(*folder / name, png);
-  return "api/" + name;
+  // The header of a PNG: sides, depth, and the kind of its pixels, of which some have an alpha; those of a palette may have one in a part of its own.
+  constexpr size_t kHeader = 26;
+  if (png.size() < kHeader) throw HttpError(400, "invalid_request", "The picture cannot be read");
+  const auto byte = [&](size_t at) { return static_cast<int>(static_cast<unsigned char>(png[at])); };
+  const auto side = [&](size_t at) { return byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3); };
+  return {"api/" + name, side(16), side(20), (byte(25) & 4) != 0 || png.find("tRNS") != std::string::npos};
 }
 
 std::string checkpoint_name(const Services& services, const std::string& asked) {
@@ -218,8 +223,11 @@ std::string encode_base64(std::string_view bytes) {
   return out;
 }
 
-std::string decode_base64(std::string_view text) {
-  if (text.starts_with("data:")) text.remove_prefix(std::min(text.size(), text.find(',') + 1));
+std::string decode_base64(std::string_view given) {
+  if (given.starts_with("data:")) given.remove_prefix(std::min(given.size(), given.find(',') + 1));
+  // Encoders for mail put it in lines.
+  std::string text(given);
+  std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });
   std::string out(text.size() / 4 * 3 + 3, '\0');
   const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(text.data()),
                                    static_cast<int>(text.size()));

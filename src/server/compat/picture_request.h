@@ -48,8 +48,13 @@ struct MadePicture {
 // when the client of `asked` goes.
 std::vector<MadePicture> make_pictures(Services& services, const PictureRequest& request, const Request& asked, const std::string& prompt_id);
 
-// Stores the bytes of a picture in the input folder under a name made of their hash, and returns it. Throws HttpError(400) for what is no picture.
-std::string store_input_picture(const Services& services, std::string_view bytes);
+struct StoredPicture {
+  std::string name;           // in the input folder
+  int width = 0, height = 0;  // pixels
+  bool has_alpha = false;
+};
+// Stores the bytes of a picture in the input folder under a name made of their hash. Throws HttpError(400) for what is no picture.
+StoredPicture store_input_picture(const Services& services, std::string_view bytes);
 
 // Throws HttpError(404) for a model that is not there; the first one there is for "".
 std::string checkpoint_name(const Services& services, const std::string& asked);
@@ -57,7 +62,7 @@ std::string lora_file_name(const Services& services, const std::string& asked);
 
 std::string read_bytes(const std::filesystem::path& file);
 std::string encode_base64(std::string_view bytes);
-// Throws HttpError(400). A data URL's head is skipped.
+// Throws HttpError(400). A data URL's head and the ends of lines are skipped.
 std::string decode_base64(std::string_view text);
 uint64_t random_seed();
 

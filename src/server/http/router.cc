@@ -52,7 +52,7 @@ unsigned status_of(ErrorCode code) {
     case ErrorCode::invalid:
     case ErrorCode::corrupt: return 400;
     case ErrorCode::unsupported: return 415;
-    case ErrorCode::no_memory: return 503;
+    case ErrorCode::no_memory:
     case ErrorCode::cancelled: return 503;
     case ErrorCode::internal: break;
   }

@@ -63,7 +63,7 @@ std::string UserStore::add(const std::string& name) {
   for (const auto& [id, known] : users.items()) {
     if (known == name) throw HttpError(400, "duplicate", "Duplicate username.");
   }
-  const std::string id = plain + "_" + jobs::make_uuid();
+  std::string id = plain + "_" + jobs::make_uuid();
   users[id] = name;
   fs::create_directories(folder_);
   engine::write_whole(folder_ / "users.json", users.dump(4, ' ', false, Json::error_handler_t::replace));
