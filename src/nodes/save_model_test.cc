@@ -53,7 +53,7 @@ class SaveModel : public ::testing::Test {
     ModelFileRequest out;
     out.folder = bench_.root() / "output";
     out.filename_prefix = prefix;
-    const Tensor tensor = Tensor::from({2}, std::vector<float>{1, 2});
+    Tensor tensor = Tensor::from({2}, std::vector<float>{1, 2});
     out.tensors = {{"x", DType::f32, tensor.shape(), [tensor] { return tensor; }}};
     return out;
   }
@@ -179,7 +179,7 @@ TEST_F(SaveModel, CountsOnFromTheHighestNumber) {
 
 TEST_F(SaveModel, EveryTensorIsAlignedForItsDtype) {
   ModelFileRequest mixed = request("x");
-  const Tensor odd = Tensor::zeros({3}, DType::f8_e4m3fn), half = Tensor::zeros({3}, DType::f16);
+  Tensor odd = Tensor::zeros({3}, DType::f8_e4m3fn), half = Tensor::zeros({3}, DType::f16);
   mixed.tensors.insert(mixed.tensors.begin(), {"h", half.dtype(), half.shape(), [half] { return half; }});
   mixed.tensors.insert(mixed.tensors.begin(), {"o", odd.dtype(), odd.shape(), [odd] { return odd; }});
   const auto file = formats::ModelFile::open(save_model_file(std::move(mixed)));

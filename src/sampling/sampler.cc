@@ -11,7 +11,6 @@
 namespace veneer::sampling {
 namespace {
 
-constexpr NoiseKind kNone = NoiseKind::none;
 constexpr NoiseKind kGenerator = NoiseKind::generator;
 constexpr NoiseKind kBrownian = NoiseKind::brownian_tree;
 constexpr int kMaxOrder = 100;

@@ -64,6 +64,7 @@ class Concurrency : public ::testing::TestWithParam<Setup> {
   static void at_once(const std::vector<std::function<void()>>& bodies) {
     std::atomic<size_t> ready{0};
     std::vector<std::thread> threads;
+    threads.reserve(bodies.size());
     for (const auto& body : bodies) {
       threads.emplace_back([&, body] {
         set_num_threads(1);

@@ -10,9 +10,7 @@
 namespace veneer::variant {
 namespace {
 
-using ::testing::DoubleEq;
 using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
 using ::testing::SizeIs;
 
 sampling::ModelSampling eps() { return sampling::ModelSampling::discrete(sampling::Prediction::eps); }
@@ -23,6 +21,7 @@ std::vector<double> strengths(std::vector<HookKeyframe> keyframes, const std::ve
   const float max_sigma = percents.front() <= 0 ? eps().sigma_max() : sigma_at(percents.front());
   KeyframeWalk walk(HookKeyframes(std::move(keyframes)), eps(), max_sigma);
   std::vector<double> out;
+  out.reserve(percents.size());
   for (const double percent : percents) out.push_back(walk.strength_at(percent <= 0 ? eps().sigma_max() : sigma_at(percent)));
   return out;
 }

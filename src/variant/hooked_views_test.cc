@@ -91,11 +91,14 @@ TEST_F(HookedViewsTest, AScheduleFromOneToNothingIsThePatchBeforeAndTheBaseAfter
 }
 
 TEST_F(HookedViewsTest, ByASideBranchTheScheduleMakesNoPatchedWeight) {
+  constexpr int kSteps = 20;
   std::vector<HookKeyframe> keyframes;
-  for (int i = 0; i < 20; ++i) keyframes.push_back({1 - i / 20.0, i / 20.0, 0});
+  keyframes.reserve(kSteps);
+  for (int i = 0; i < kSteps; ++i) keyframes.push_back({1 - i / 20.0, i / 20.0, 0});
   const HookGroup group({{weights(), 1, 1, HookKeyframes(keyframes)}});
   std::vector<std::vector<float>> want;
-  for (int i = 0; i < 20; ++i) want.push_back(run_plain(1, 1 - i / 20.0));
+  want.reserve(kSteps);
+  for (int i = 0; i < kSteps; ++i) want.push_back(run_plain(1, 1 - i / 20.0));
   residents_->trim(0);
   const size_t builds = residents_->num_builds();
   HookedViews views = this->views(patcher(LoraApplyMode::automatic));
@@ -153,8 +156,10 @@ TEST_F(HookedViewsTest, TheBaseAndTheVariantStayAsTheyWere) {
 }
 
 TEST_F(HookedViewsTest, OnlyTheLastViewsAreKept) {
+  constexpr int kSteps = 20;
   std::vector<HookKeyframe> keyframes;
-  for (int i = 0; i < 20; ++i) keyframes.push_back({1.0 + i, i / 20.0, 0});
+  keyframes.reserve(kSteps);
+  for (int i = 0; i < kSteps; ++i) keyframes.push_back({1.0 + i, i / 20.0, 0});
   const HookGroup group({{weights(), 1, 1, HookKeyframes(keyframes)}});
   HookedViews views = this->views(patcher());
   for (int i = 0; i < 20; ++i) run(views.at(&group, sigma_at(i / 20.0 + 0.001), {}));

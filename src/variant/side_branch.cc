@@ -23,9 +23,9 @@ Tensor branch_sum(compute::Context& context, std::span<const LoadedVariant::Bran
 
 template <typename Layer>
 Tensor forward_with_sum(compute::Context& context, const Layer& main, const Tensor& sum, const Tensor& x, const compute::Epilogue& epilogue) {
-  const Tensor y = main.forward(context, x, {.activation = compute::Activation::none, .residual = &sum});
+  Tensor y = main.forward(context, x, {.activation = compute::Activation::none, .residual = &sum});
   if (epilogue.activation == compute::Activation::none) return y;
-  const Tensor activated = compute::activate(context, y, epilogue.activation);
+  Tensor activated = compute::activate(context, y, epilogue.activation);
   return epilogue.residual != nullptr ? compute::add(context, activated, *epilogue.residual) : activated;
 }
 

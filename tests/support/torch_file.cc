@@ -45,8 +45,9 @@ std::string zip(const std::vector<std::pair<std::string, std::string>>& entries)
     const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
     const std::string facts = little_endian(20, 2) + little_endian(0, 8) + little_endian(crc, 4) + little_endian(content.size(), 4) +
                               little_endian(content.size(), 4) + little_endian(name.size(), 2) + little_endian(0, 2);
-    directory += "PK\x01\x02" + little_endian(20, 2) + facts + little_endian(0, 10) + little_endian(out.size(), 4) + name;
-    out += "PK\x03\x04" + facts + name + content;
+    directory.append("PK\x01\x02").append(little_endian(20, 2)).append(facts).append(little_endian(0, 10)).append(little_endian(out.size(), 4));
+    directory.append(name);
+    out.append("PK\x03\x04").append(facts).append(name).append(content);
   }
   const std::string count = little_endian(entries.size(), 2);
   return out + directory + "PK\x05\x06" + little_endian(0, 4) + count + count + little_endian(directory.size(), 4) + little_endian(out.size(), 4) +

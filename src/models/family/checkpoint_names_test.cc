@@ -22,6 +22,7 @@ TEST(CheckpointNames, OfATextEncoderMapBackToItsKeys) {
       const std::vector<std::string> keys = {clip_key_prefix(each.clip()) + "text_model.final_layer_norm.weight",
                                              clip_key_prefix(each.clip()) + "text_projection.weight"};
       std::vector<std::string> names;
+      names.reserve(keys.size());
       for (const std::string& key : keys) names.push_back(name_in_file(prefixes, key));
       const auto mapped = map_clip_keys(each.clip(), names);
       ASSERT_EQ(mapped.size(), keys.size()) << prefixes.file;
