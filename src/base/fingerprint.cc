@@ -2,6 +2,10 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
 #include "base/streaming_digest.h"
 
 namespace veneer {
@@ -16,8 +20,22 @@ std::string Fingerprint::hex() const {
   return out;
 }
 
+// Most fingerprints are of a few words: those are hashed at once, with no streaming state to make.
 struct FingerprintBuilder::State {
-  StreamingDigest digest;
+  std::array<std::byte, 448> first;
+  size_t size = 0;
+  std::optional<StreamingDigest> rest;  // of all bytes, once there are more
+
+  void add(std::span<const std::byte> bytes) {
+    if (!rest && bytes.size() <= first.size() - size) {
+      std::ranges::copy(bytes, first.begin() + static_cast<std::ptrdiff_t>(size));
+      size += bytes.size();
+      return;
+    }
+    if (!rest) rest.emplace().add(std::span(first).first(size));
+    rest->add(bytes);
+  }
+  Fingerprint finish() const { return rest ? rest->finish() : fingerprint_of(std::span(first).first(size)); }
 };
 
 FingerprintBuilder::FingerprintBuilder() : state_(std::make_unique<State>()) {}
@@ -25,7 +43,7 @@ FingerprintBuilder::~FingerprintBuilder() = default;
 FingerprintBuilder::FingerprintBuilder(FingerprintBuilder&&) noexcept = default;
 FingerprintBuilder& FingerprintBuilder::operator=(FingerprintBuilder&&) noexcept = default;
 
-void FingerprintBuilder::feed(const void* data, size_t size) { state_->digest.add({static_cast<const std::byte*>(data), size}); }
+void FingerprintBuilder::feed(const void* data, size_t size) { state_->add({static_cast<const std::byte*>(data), size}); }
 
 FingerprintBuilder& FingerprintBuilder::add(std::string_view text) {
   add(static_cast<uint64_t>(text.size()));
@@ -41,7 +59,7 @@ FingerprintBuilder& FingerprintBuilder::add_bytes(std::span<const std::byte> byt
   return *this;
 }
 
-Fingerprint FingerprintBuilder::finish() const { return state_->digest.finish(); }
+Fingerprint FingerprintBuilder::finish() const { return state_->finish(); }
 
 Fingerprint fingerprint_of(std::span<const std::byte> bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
