@@ -25,7 +25,8 @@ constexpr int kDiffers = 1;
 
 bool is_lock_rule(const WorkflowFinding& finding) {
   return finding.rule.starts_with("lock_") || finding.rule == "not_locked" || finding.rule == "value_not_in_list" ||
-         finding.rule == "model_unreadable" || finding.rule == "embedding_not_found" || finding.rule == "reference_not_found";
+         finding.rule == "model_unreadable" || finding.rule == "embedding_not_found" || finding.rule == "reference_not_found" ||
+         finding.rule == "text_not_known";
 }
 
 int check(const LockFlags& options, const Engine& engine, const std::string& workflow) {
@@ -65,6 +66,10 @@ int lock(const LockFlags& options) {
     for (const auto& model : json.at("models")) {
       std::printf("%s  %s/%s\n", model.at("sha256").get<std::string>().c_str(), model.at("kind").get<std::string>().c_str(),
                   printable(model.at("name").get<std::string>()).c_str());
+    }
+    for (const auto& made : json.value("not_known", nlohmann::ordered_json::array())) {
+      std::printf("not known before the run: embeddings in the text of node %s, which is made by %s\n",
+                  printable(made.at("node").get<std::string>()).c_str(), printable(made.at("made_by").get<std::string>()).c_str());
     }
     std::printf("%s: %zu models\n", printable(output).c_str(), json.at("models").size());
   }

@@ -259,7 +259,7 @@ ConvertReport convert_model(const ConvertRequest& request, const FileProgress& p
     check_shards(request, file, shards.files());
     shards.write(metadata, late);
     check_source(want, file, before, out.source_sha256);
-    shards.commit(request.replace);
+    shards.commit(request.replace, file.files());
     out.tensors_sha256 = shards.checksum();
     out.target_bytes = shards.size_bytes();
     return out;

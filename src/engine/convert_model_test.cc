@@ -252,6 +252,41 @@ TEST_F(ConvertModel, ATargetThatIsAShardOrTheIndexOfTheSourceIsRefused) {
   EXPECT_EQ(names(shard).size(), 7u);
 }
 
+TEST_F(ConvertModel, AReplacedIndexTakesItsOwnShardsWithIt) {
+  const std::string source = checkpoint(), index = path("m.safetensors.index.json");
+  const auto shards = [&] {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (const std::string name = entry.path().filename().string(); name.find("-of-") != std::string::npos) out.push_back(name);
+    }
+    std::ranges::sort(out);
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  convert({.source = source, .target = index, .shard_bytes = 16});
+  EXPECT_EQ(shards().size(), 7u);
+  // What another index names, what is called after another one, and what no index names stay; so does the source.
+  folder_.write("n.safetensors.index.json", R"({"weight_map":{"a":"m-00002-of-00007.safetensors","b":"n-1-of-1.safetensors"}})");
+  folder_.write("n-1-of-1.safetensors", "x");
+  folder_.write("m-00009-of-00009.safetensors", "x");
+  std::filesystem::copy_file(source, path("m-00003-of-00007.safetensors"), std::filesystem::copy_options::overwrite_existing);
+  convert({.source = path("m-00003-of-00007.safetensors"), .target = index, .replace = true});
+  EXPECT_EQ(shards(), (Names{"m-00001-of-00001.safetensors", "m-00002-of-00007.safetensors", "m-00003-of-00007.safetensors",
+                             "m-00009-of-00009.safetensors", "n-1-of-1.safetensors"}));
+  EXPECT_TRUE(compare_models(index, source).same_tensors());
+}
+
+TEST_F(ConvertModel, NothingGoesWithAReplacedIndexWhileAnotherOneCannotBeRead) {
+  const std::string source = checkpoint(), index = path("m.safetensors.index.json");
+  folder_.write("x.safetensors", "x");
+  folder_.write("m.safetensors.index.json", R"({"weight_map":{"a":"x.safetensors","b":"../m-1-of-2.safetensors"}})");
+  convert({.source = source, .target = index, .replace = true});
+  EXPECT_TRUE(std::filesystem::exists(path("x.safetensors")));
+  folder_.write("n.safetensors.index.json", "{");
+  convert({.source = source, .target = index, .replace = true, .shard_bytes = 1U << 10});
+  EXPECT_TRUE(std::filesystem::exists(path("m-00001-of-00001.safetensors")));
+}
+
 TEST_F(ConvertModel, ATargetThatIsNoRegularFileIsRefusedThoughItMayBeReplaced) {
   const std::string source = checkpoint();
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);

@@ -96,7 +96,14 @@ std::string ShardWriter::index_text() const {
   return nlohmann::ordered_json{{"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}}.dump(2) + "\n";
 }
 
-void ShardWriter::commit(bool replace) {
+bool ShardWriter::is_in_use(const fs::path& shard, std::span<const fs::path> sources) const {
+  std::error_code unknown;
+  const auto is_same = [&](const fs::path& other) { return other == shard || fs::equivalent(other, shard, unknown); };
+  return std::ranges::any_of(sources, is_same) || std::ranges::any_of(shards_, is_same, &Shard::path);
+}
+
+void ShardWriter::commit(bool replace, std::span<const fs::path> sources) {
+  const std::vector<fs::path> before = replace ? formats::own_shards(index_) : std::vector<fs::path>();
   const std::string text = index_text();
   formats::AtomicFile index = formats::AtomicFile::create(index_);
   index.write(text);
@@ -117,6 +124,11 @@ void ShardWriter::commit(bool replace) {
     throw taken(index_);
   }
   removal.files.clear();
+  // The new model is whole: what cannot be removed is left over, and told by whoever verifies it.
+  std::error_code left_over;
+  for (const fs::path& shard : before) {
+    if (!is_in_use(shard, sources)) fs::remove(shard, left_over);
+  }
   size_bytes_ += text.size();
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ class ShardWriter {
   // Writes every shard to the disk and checks its header. `late` as write_model() has it; called for each.
   void write(const std::map<std::string, std::string>& metadata, const std::function<std::map<std::string, std::string>()>& late);
   // Gives the shards, and then the index, their names, which have to be free unless `replace`: then an older index is taken away first, so that the
-  // model is absent, old or whole at any moment. What was put down is removed when that fails.
-  void commit(bool replace);
+  // model is absent, old or whole at any moment. What was put down is removed when that fails. At last the shards of the replaced index go that the
+  // new one does not name (formats::own_shards), but none of `sources`.
+  void commit(bool replace, std::span<const std::filesystem::path> sources = {});
 
   uint64_t size_bytes() const { return size_bytes_; }  // of all files; after commit()
   // SHA-256 of the lines "<checksum of the tensors>  <name>\n" of the shards; after write().
@@ -38,6 +40,7 @@ class ShardWriter {
     std::string checksum = {};
   };
   std::string index_text() const;
+  bool is_in_use(const std::filesystem::path& shard, std::span<const std::filesystem::path> sources) const;
 
   std::filesystem::path index_;
   std::vector<Shard> shards_;

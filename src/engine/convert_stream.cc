@@ -1,7 +1,10 @@
 #include "engine/convert_stream.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.h"
@@ -13,13 +16,31 @@ namespace veneer::engine {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;       // elements; whole blocks of every quantised dtype
-constexpr size_t kPieceBytes = size_t{4} << 20;  // of bytes that stay as they are
+constexpr size_t kSmallPiece = size_t{1} << 17;  // of what costs little: converted, they are in the processor's memory until they are written
+constexpr size_t kPieceBytes = size_t{1} << 19;  // of bytes that stay as they are
 constexpr size_t kElementsPerTask = size_t{1} << 15;
+constexpr size_t kElementsAtOnce = size_t{1} << 12;  // as f32, between a load and a store
 
 std::span<const std::byte> bytes_of(const Tensor& tensor, size_t begin, size_t count) {
   const BlockSize block = block_size(tensor.dtype());
   return tensor.byte_span().subspan(begin / block.elements * block.bytes, count / block.elements * block.bytes);
 }
+
+// Lets the pages of a tensor go piece by piece. A page that two pieces share goes with the second.
+class PageDropper {
+ public:
+  PageDropper(const formats::ModelFile& file, std::span<const std::byte> bytes) : file_(file), bytes_(bytes) {}
+  // Bytes up to here are done with.
+  void done(size_t end) {
+    file_.drop_pages(bytes_.subspan(before_, end - before_));
+    before_ = std::exchange(end_, end);
+  }
+
+ private:
+  const formats::ModelFile& file_;
+  std::span<const std::byte> bytes_;
+  size_t before_ = 0, end_ = 0;
+};
 
 // Calls use(values) for one piece after another.
 template <typename Use>
@@ -36,11 +57,12 @@ void for_each_piece(const formats::ModelFile& file, const Tensor& tensor, Use us
 }
 
 void put_as_they_are(const formats::ModelFile& file, const Tensor& tensor, const formats::PutBytes& put) {
-  for (std::span<const std::byte> rest = tensor.byte_span(); !rest.empty();) {
-    const auto piece = rest.first(std::min(kPieceBytes, rest.size()));
+  const std::span<const std::byte> bytes = tensor.byte_span();
+  PageDropper dropper(file, bytes);
+  for (size_t begin = 0; begin < bytes.size(); begin += kPieceBytes) {
+    const auto piece = bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin));
     put(piece);
-    file.drop_pages(piece);
-    rest = rest.subspan(piece.size());
+    dropper.done(begin + piece.size());
   }
 }
 
@@ -49,23 +71,40 @@ void put_as_they_are(const formats::ModelFile& file, const Tensor& tensor, const
               {{"tensor", name}, {"dtype", std::string(to_string(dtype))}, {"value", std::to_string(value)}});
 }
 
-// A finite value that the dtype rounds to infinity or NaN.
+// Whether all magnitudes are at most `most`; not so for NaN. Written for vector code: magnitudes of floats are in the order of their bits.
+bool all_within(std::span<const float> values, float most) {
+  int32_t largest = 0;
+  for (const float value : values) largest = std::max(largest, std::bit_cast<int32_t>(value) & 0x7fffffff);
+  return largest <= std::bit_cast<int32_t>(most);
+}
+
+// Refuses a finite value that the dtype rounds to infinity or NaN; of blocks any that is not finite, too.
 void require_range(std::span<const float> values, DType dtype, const std::string& name) {
   if (dtype == DType::f32 || dtype == DType::f64) return;
   // Beyond these round_to gives no number; the exact border is asked only of what comes near it.
   const float near = dtype == DType::f8_e4m3fn ? 448.0F : dtype == DType::f8_e5m2 ? 57344.0F : dtype == DType::bf16 ? 3.3e38F : 65504.0F;
+  if (all_within(values, near)) return;
   for (const float value : values) {
-    if (std::abs(value) <= near || !std::isfinite(value)) continue;
-    if (is_quantised(dtype) || !std::isfinite(round_to(value, dtype))) fail_range(name, dtype, value);
+    if (std::abs(value) <= near) continue;
+    if (is_quantised(dtype) || (std::isfinite(value) && !std::isfinite(round_to(value, dtype)))) fail_range(name, dtype, value);
   }
 }
 
-void put_quantised(std::span<const float> values, DType dtype, std::vector<std::byte>& bytes) {
+// Elements [begin, begin + count) of the tensor, whole blocks of the target's.
+void convert_part(const Tensor& tensor, size_t begin, size_t count, DType dtype, const std::string& name, std::byte* out) {
+  std::array<float, kElementsAtOnce> buffer;
   const BlockSize block = block_size(dtype);
-  bytes.resize(values.size() / block.elements * block.bytes);
-  parallel_for(values.size() / block.elements, kElementsPerTask / block.elements, [&](size_t first, size_t last) {
-    quantise_blocks(dtype, values.subspan(first * block.elements, (last - first) * block.elements), bytes.data() + first * block.bytes);
-  });
+  for (size_t done = 0; done < count; done += kElementsAtOnce) {
+    const std::span<float> values = std::span(buffer).first(std::min(kElementsAtOnce, count - done));
+    copy_range_to_f32(tensor, begin + done, values);
+    require_range(values, dtype, name);
+    std::byte* const to = out + done / block.elements * block.bytes;
+    if (is_quantised(dtype)) {
+      quantise_blocks(dtype, values, to);
+    } else {
+      copy_from_f32(values, dtype, to);
+    }
+  }
 }
 
 void require_finite(std::span<const float> values, DType dtype, const std::string& name) {
@@ -81,18 +120,22 @@ void stream_as(const formats::ModelFile& file, const Tensor& tensor, DType dtype
     throw Error(ErrorCode::unsupported, "convert: whole numbers keep their dtype",
                 {{"tensor", name}, {"dtype", std::string(to_string(tensor.dtype()))}});
   }
-  std::vector<std::byte> bytes;
-  for_each_piece(file, tensor, [&](std::span<const float> values) {
-    require_range(values, dtype, name);
-    if (is_quantised(dtype)) {
-      require_finite(values, dtype, name);
-      put_quantised(values, dtype, bytes);
-    } else {
-      bytes.resize(values.size() * size_of(dtype));
-      copy_from_f32(values, dtype, bytes.data());
-    }
-    put(bytes);
-  });
+  const BlockSize block = block_size(dtype);
+  // Casts and q8_0 are faster than the disk on one thread; the others are still going on when it waits.
+  const bool is_cheap = !is_quantised(dtype) || dtype == DType::q8_0;
+  const size_t piece = is_cheap ? kSmallPiece : kPiece, task = is_cheap ? kSmallPiece : kElementsPerTask;
+  const auto total = static_cast<size_t>(tensor.num_elements());
+  std::vector<std::byte> bytes(storage_bytes(dtype, std::min(piece, total)));
+  PageDropper dropper(file, tensor.byte_span());
+  for (size_t begin = 0; begin < total; begin += piece) {
+    const size_t count = std::min(piece, total - begin);
+    parallel_for((count + task - 1) / task, 1, [&](size_t first, size_t last) {
+      const size_t from = first * task, until = std::min(last * task, count);
+      convert_part(tensor, begin + from, until - from, dtype, name, bytes.data() + from / block.elements * block.bytes);
+    });
+    put(std::span(bytes).first(storage_bytes(dtype, count)));
+    dropper.done(storage_bytes(tensor.dtype(), begin + count));
+  }
 }
 
 float largest_magnitude(const formats::ModelFile& file, const Tensor& tensor) {

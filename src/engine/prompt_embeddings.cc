@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "graph/prompt.h"
@@ -25,14 +26,58 @@ bool takes_clip(const graph::NodeDef& def) {
   return std::ranges::any_of(def.inputs, [](const graph::InputDef& input) { return input.type == "CLIP"; });
 }
 
+// Classes whose result is the text that they were given.
+bool hands_on(const graph::NodeDef& def) { return def.class_type == "PrimitiveString" || def.class_type == "PrimitiveStringMultiline"; }
+
+// The nodes of a prompt by their ids; a prompt itself is searched one by one.
+struct NodesById {
+  explicit NodesById(const Json& prompt) {
+    const auto& members = prompt.get_ref<const Json::object_t&>();
+    nodes.reserve(members.size());
+    for (const auto& [id, node] : members) nodes.emplace(id, &node);
+  }
+  const Json* find(const std::string& id) const {
+    const auto at = nodes.find(id);
+    return at != nodes.end() ? at->second : nullptr;
+  }
+  std::unordered_map<std::string_view, const Json*> nodes;
+};
+
+const graph::NodeDef* def_of(const graph::NodeRegistry& nodes, const Json& node) {
+  if (!node.is_object()) return nullptr;
+  const auto class_type = node.find("class_type");
+  return class_type != node.end() && class_type->is_string() ? nodes.find(class_type->get_ref<const std::string&>()) : nullptr;
+}
+
+const Json* input_of(const Json& node, const std::string& name) {
+  const auto inputs = node.find("inputs");
+  if (inputs == node.end() || !inputs->is_object()) return nullptr;
+  const auto value = inputs->find(name);
+  return value == inputs->end() ? nullptr : &*value;
+}
+
+// Where the text of a link comes from: the first node that does not only hand it on. nullopt for a constant, and for links that lead nowhere.
+std::optional<std::string> maker_of(const NodesById& prompt, const graph::NodeRegistry& nodes, const Json* value) {
+  for (size_t steps = 0; value != nullptr && steps < kMostUpstream; ++steps) {
+    const std::optional<graph::Link> link = graph::as_link(*value);
+    const Json* source = link ? prompt.find(link->node_id) : nullptr;
+    if (source == nullptr) return std::nullopt;
+    const graph::NodeDef* def = def_of(nodes, *source);
+    if (def == nullptr) return std::nullopt;  // a class that does not exist is told elsewhere
+    if (!hands_on(*def)) return def->class_type + " (" + link->node_id + ")";
+    value = input_of(*source, "value");
+  }
+  return std::nullopt;
+}
+
 class Finder {
  public:
   Finder(const Json& prompt, const graph::NodeRegistry& nodes, const registry::Library& library)
-      : prompt_(prompt), nodes_(nodes), folders_(library.folders()) {}
+      : prompt_(prompt), by_id_(prompt), nodes_(nodes), folders_(library.folders()) {}
 
   std::vector<NamedModel> run() {
     for (const auto& [id, node] : prompt_.get_ref<const Json::object_t&>()) {
-      const graph::NodeDef* def = def_of(node);
+      const graph::NodeDef* def = def_of(nodes_, node);
       if (def == nullptr || !takes_clip(*def)) continue;
       for (const graph::InputDef& input : def->inputs) {
         if (input.type != "STRING") continue;
@@ -44,12 +89,6 @@ class Finder {
   }
 
  private:
-  const graph::NodeDef* def_of(const Json& node) const {
-    if (!node.is_object()) return nullptr;
-    const auto class_type = node.find("class_type");
-    return class_type != node.end() && class_type->is_string() ? nodes_.find(class_type->get_ref<const std::string&>()) : nullptr;
-  }
-
   // The input's text, or the texts of the nodes that it is linked to.
   std::vector<std::string> texts_of(const Json& node, const std::string& name) const {
     std::vector<std::string> out;
@@ -61,9 +100,9 @@ class Finder {
       open.pop_back();
       if (value.is_string()) out.push_back(value.get<std::string>());
       const std::optional<graph::Link> link = graph::as_link(value);
-      const auto source = link ? prompt_.find(link->node_id) : prompt_.end();
-      if (source == prompt_.end() || !visited.insert(link->node_id).second) continue;
-      const graph::NodeDef* def = def_of(*source);
+      const Json* source = link ? by_id_.find(link->node_id) : nullptr;
+      if (source == nullptr || !visited.insert(link->node_id).second) continue;
+      const graph::NodeDef* def = def_of(nodes_, *source);
       if (def == nullptr) continue;
       for (const graph::InputDef& input : def->inputs) {
         const Json* text = input.type == "STRING" || input.type == "*" ? input_of(*source, input.name) : nullptr;
@@ -71,13 +110,6 @@ class Finder {
       }
     }
     return out;
-  }
-
-  static const Json* input_of(const Json& node, const std::string& name) {
-    const auto inputs = node.find("inputs");
-    if (inputs == node.end() || !inputs->is_object()) return nullptr;
-    const auto value = inputs->find(name);
-    return value == inputs->end() ? nullptr : &*value;
   }
 
   void add(const std::string& id, const graph::NodeDef& def, const std::string& input, const std::string& text, std::set<std::string>& seen) {
@@ -121,6 +153,7 @@ class Finder {
   }
 
   const Json& prompt_;
+  const NodesById by_id_;
   const graph::NodeRegistry& nodes_;
   const registry::ModelFolders& folders_;
   std::map<std::string, File> files_;
@@ -132,6 +165,27 @@ class Finder {
 
 std::vector<NamedModel> named_embeddings(const Json& prompt, const graph::NodeRegistry& nodes, const registry::Library& library) {
   return prompt.is_object() ? Finder(prompt, nodes, library).run() : std::vector<NamedModel>();
+}
+
+std::vector<MadeText> made_texts(const Json& prompt, const graph::NodeRegistry& nodes) {
+  std::vector<MadeText> out;
+  std::map<std::string, std::optional<std::string>> makers;  // by the node that a text is linked to
+  if (!prompt.is_object()) return out;
+  const NodesById by_id(prompt);
+  for (const auto& [id, node] : prompt.get_ref<const Json::object_t&>()) {
+    const graph::NodeDef* def = def_of(nodes, node);
+    if (def == nullptr || !takes_clip(*def)) continue;
+    for (const graph::InputDef& input : def->inputs) {
+      if (input.type != "STRING") continue;
+      const Json* value = input_of(node, input.name);
+      const std::optional<graph::Link> link = value != nullptr ? graph::as_link(*value) : std::nullopt;
+      if (!link) continue;
+      const auto [maker, is_new] = makers.try_emplace(link->node_id);
+      if (is_new) maker->second = maker_of(by_id, nodes, value);
+      if (maker->second) out.push_back({id, def->class_type, input.name, *maker->second});
+    }
+  }
+  return out;
 }
 
 }  // namespace veneer::engine

@@ -61,6 +61,21 @@ std::vector<NamedModel> all_models(Json& prompt, const graph::NodeRegistry& node
   return out;
 }
 
+std::vector<WorkflowFinding> made_text_findings(const Json& prompt, const graph::NodeRegistry& nodes) {
+  std::vector<WorkflowFinding> out;
+  for (MadeText& text : made_texts(prompt, nodes)) {
+    WorkflowFinding finding;
+    finding.severity = Severity::note;
+    finding.node = std::move(text.node);
+    finding.class_type = std::move(text.class_type);
+    finding.input = std::move(text.input);
+    finding.rule = "text_not_known";
+    finding.message = "which embeddings the text names is not known before the run: it is made by " + text.made_by;
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
 }  // namespace
 
 WorkflowReport validate_workflow(std::string_view workflow, const graph::NodeRegistry& nodes, const graph::Environment& environment,
@@ -76,6 +91,7 @@ WorkflowReport validate_workflow(std::string_view workflow, const graph::NodeReg
   CheckedModels checked = check_models(named, library, options.check_models);
   report.models = std::move(checked.models);
   append(report.findings, std::move(checked.findings));
+  append(report.findings, made_text_findings(input.prompt, nodes));
   append(report.findings, graph_findings(input.prompt, nodes, environment, options.strict));
   append(report.findings, flow_findings(input.prompt, nodes, checked.facts));
   if (input.extra_pnginfo.is_object() && input.extra_pnginfo.contains("workflow")) {
@@ -97,7 +113,7 @@ std::string lock_workflow(std::string_view workflow, const graph::NodeRegistry& 
                           const HashProgress& progress) {
   WorkflowInput input = read_workflow(workflow, nodes);
   auto& library = environment.get<registry::Library>();
-  return write_lock(all_models(input.prompt, nodes, library), library, progress);
+  return write_lock(all_models(input.prompt, nodes, library), made_texts(input.prompt, nodes), library, progress);
 }
 
 }  // namespace veneer::engine

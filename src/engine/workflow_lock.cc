@@ -89,7 +89,8 @@ std::optional<WorkflowFinding> broken_model(const NamedModel& model, const regis
 
 }  // namespace
 
-std::string write_lock(const std::vector<NamedModel>& models, registry::Library& library, const HashProgress& progress) {
+std::string write_lock(const std::vector<NamedModel>& models, const std::vector<MadeText>& texts, registry::Library& library,
+                       const HashProgress& progress) {
   std::map<std::pair<std::string, std::string>, std::vector<const NamedModel*>> by_name;
   for (const NamedModel& model : models) {
     if (model.file.empty()) {
@@ -119,7 +120,9 @@ std::string write_lock(const std::vector<NamedModel>& models, registry::Library&
     for (const NamedModel* use : uses) entry["used_by"].push_back(use->node);
     list.push_back(std::move(entry));
   }
-  return Json{{"veneer_lock", kVersion}, {"models", std::move(list)}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json lock = {{"veneer_lock", kVersion}, {"models", std::move(list)}};
+  for (const MadeText& text : texts) lock["not_known"].push_back({{"node", text.node}, {"input", text.input}, {"made_by", text.made_by}});
+  return lock.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::vector<LockedModel> read_lock(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/prompt_embeddings.h"
 #include "engine/workflow_models.h"
 #include "veneer/workflow.h"
 
@@ -25,8 +26,10 @@ struct LockedModel {
 
 // The text of a lock file: {"veneer_lock": 1, "models": [{"kind", "name", "size", "sha256", "used_by": [...]}]}, sorted; a model in
 // shards has "files": [{"name", "size", "sha256"}] as well. Throws Error(not_found) for
-// a model that does not exist and what hashing does.
-std::string write_lock(const std::vector<NamedModel>& models, registry::Library& library, const HashProgress& progress);
+// a model that does not exist and what hashing does. Texts that are made during the run are told as
+// "not_known": [{"node", "input", "made_by"}], if there are any.
+std::string write_lock(const std::vector<NamedModel>& models, const std::vector<MadeText>& texts, registry::Library& library,
+                       const HashProgress& progress);
 
 // Throws Error saying what is wrong with it; the text begins with "lock:".
 std::vector<LockedModel> read_lock(std::string_view text);

@@ -101,6 +101,33 @@ std::vector<fs::path> stray_shards(const fs::path& index) {
   return out;
 }
 
+bool is_shard_name(std::string_view name) { return numbered(name).is; }
+
+std::vector<fs::path> own_shards(const fs::path& index) {
+  const std::string name = index.filename().string();
+  std::vector<fs::path> out;
+  try {
+    if (!is_index_name(name)) return {};
+    const std::string stem = name.substr(0, name.size() - kIndexEnding.size()) + "-";
+    std::unordered_set<std::string> of_others;
+    for (const auto& entry : fs::directory_iterator(index.parent_path().empty() ? "." : index.parent_path())) {
+      if (!is_index_name(entry.path().filename().string()) || entry.path().filename() == index.filename()) continue;
+      const std::vector<fs::path> files = files_of_model(entry.path());
+      for (size_t i = 1; i < files.size(); ++i) of_others.insert(files[i].filename().string());
+    }
+    for (const fs::path& file : files_of_model(index)) {
+      const std::string shard = file.filename().string();
+      if (file.parent_path() != index.parent_path() || numbered(shard).stem != stem) continue;
+      if (!of_others.contains(shard)) out.push_back(file);
+    }
+  } catch (const Error&) {
+    return {};
+  } catch (const fs::filesystem_error&) {
+    return {};
+  }
+  return out;
+}
+
 std::string sha256_of_model(std::span<const fs::path> files, std::span<const std::string> hashes) {
   if (files.size() == 1) return hashes.front();
   Sha256 lines;

@@ -5,10 +5,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "base/fingerprint.h"
 
 namespace veneer::formats {
+
+// What was read.
+struct ReadBackDigests {
+  Fingerprint fingerprint;  // StreamingDigest
+  std::string sha256;       // 64 digits
+};
 
 // Follows a writer in a thread of its own: what was written is sent to the disk, dropped from the system's memory where it allows that, and read
 // again.
@@ -23,8 +30,8 @@ class ReadBack {
 
   // The file has been written up to here.
   void written_to(uint64_t end);
-  // Call once, last: reads what is left and returns the digest (StreamingDigest) of everything. Throws what reading threw: Error naming the file.
-  Fingerprint finish();
+  // Call once, last: reads what is left and returns the digests of everything. Throws what reading threw: Error naming the file.
+  ReadBackDigests finish();
 
  private:
   struct State;

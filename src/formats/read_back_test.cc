@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/streaming_digest.h"
+#include "formats/sha256.h"
 #include "formats/testing/temp_directory.h"
 #include "veneer/error.h"
 
@@ -23,10 +24,11 @@ TEST(ReadBack, DigestIsOfTheBytesBehindTheBeginningHoweverTheyCame) {
   ReadBack read_back(path, 100);
   for (size_t end = 100; end < content.size(); end += 3'000'001) read_back.written_to(end);
   read_back.written_to(content.size());
-  const Fingerprint got = read_back.finish();
+  const auto [got, sha256] = read_back.finish();
   StreamingDigest pieces = digest_of(std::string_view(content).substr(100, 7));
   pieces.add(std::as_bytes(std::span(content).subspan(107)));
   EXPECT_EQ(got, pieces.finish());
+  EXPECT_EQ(sha256, sha256_hex(std::as_bytes(std::span(content).subspan(100))));
   content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
   EXPECT_NE(got, digest_of(std::string_view(content).substr(100)).finish());
 }
@@ -34,7 +36,7 @@ TEST(ReadBack, DigestIsOfTheBytesBehindTheBeginningHoweverTheyCame) {
 TEST(ReadBack, NothingWrittenIsAnEmptyDigest) {
   const TempDirectory folder;
   ReadBack read_back(folder.write("file", "head"), 4);
-  EXPECT_EQ(read_back.finish(), StreamingDigest().finish());
+  EXPECT_EQ(read_back.finish().fingerprint, StreamingDigest().finish());
 }
 
 TEST(ReadBack, AFileThatEndsEarlyIsAnErrorThatNamesIt) {

@@ -170,9 +170,10 @@ class HeaderReader : public nlohmann::json_sax<json> {
     }
     const Shape shape = checked_shape();
     const auto [begin, end] = offsets_;
-    const Error::Context range = {{"begin", std::to_string(begin)}, {"end", std::to_string(end)}, {"data_bytes", std::to_string(data_bytes_)}};
-    if (begin > end) throw broken("safetensors: range ends before it begins", range);
-    if (end > data_bytes_) throw broken("safetensors: range leaves the file", range);
+    if (begin > end || end > data_bytes_) {
+      throw broken(begin > end ? "safetensors: range ends before it begins" : "safetensors: range leaves the file",
+                   {{"begin", std::to_string(begin)}, {"end", std::to_string(end)}, {"data_bytes", std::to_string(data_bytes_)}});
+    }
     const uint64_t want = static_cast<uint64_t>(shape.num_elements()) * size_of(dtype_);
     if (end - begin != want) {
       throw broken("safetensors: range does not fit shape and dtype", {{"dtype", std::string(safetensors_dtype_name(dtype_))},

@@ -1,18 +1,15 @@
 #include "formats/sha256.h"
 
-#include <fcntl.h>
 #include <openssl/evp.h>
 
 #include <array>
-#include <cerrno>
-#include <vector>
+#include <utility>
 
 #include "formats/file_descriptor.h"
+#include "formats/read_ahead.h"
 
 namespace veneer::formats {
 namespace {
-
-constexpr size_t kPieceBytes = size_t{1} << 20;
 
 void check(int result) {
   if (result != 1) throw Error(ErrorCode::internal, "sha256: the library refused");
@@ -55,21 +52,17 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 }
 
 std::string sha256_hex_of_file(const std::filesystem::path& path, const std::function<void(uint64_t, uint64_t)>& progress, uint64_t begin) {
-  const OpenFile file = open_for_reading(path);
-  (void)::posix_fadvise(file.fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  Sha256 hash;
-  std::vector<std::byte> piece(kPieceBytes);
+  OpenFile file = open_for_reading(path);
   const uint64_t all = file.size_bytes > begin ? file.size_bytes - begin : 0;
+  ReadAhead reader(std::move(file), path, begin);
+  Sha256 hash;
   uint64_t done = 0;
-  while (true) {
-    const ssize_t count = ::pread(file.fd.get(), piece.data(), piece.size(), static_cast<off_t>(begin + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw file_error("file cannot be read", path, errno);
-    if (count == 0) return hash.finish_hex();
-    hash.add(std::span(piece).first(static_cast<size_t>(count)));
-    done += static_cast<uint64_t>(count);
+  for (std::span<const std::byte> piece = reader.next(); !piece.empty(); piece = reader.next()) {
+    hash.add(piece);
+    done += piece.size();
     if (progress) progress(done, all);
   }
+  return hash.finish_hex();
 }
 
 }  // namespace veneer::formats

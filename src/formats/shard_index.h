@@ -36,6 +36,13 @@ std::filesystem::path folder_of_shards(const std::filesystem::path& index, const
 // not. Reads nothing but an index. Throws Error(not_found), and Error(corrupt) for an index that is broken.
 std::vector<std::filesystem::path> files_of_model(const std::filesystem::path& path);
 
+// Whether a file has the name of a shard, by which alone nobody takes it for a model: "*-00001-of-00003.safetensors", with any number of digits.
+bool is_shard_name(std::string_view name);
+
+// The shards that an index names and that are nobody else's: beside it, called "STEM-<number>-of-<number>.safetensors" after it, and not named by
+// another index in the folder; whether they exist or not. Nothing when an index of the folder cannot be read, or `index` is none.
+std::vector<std::filesystem::path> own_shards(const std::filesystem::path& index);
+
 // Files beside an index that have the names of its shards but for their numbers, and that it does not name: left over from another version.
 std::vector<std::filesystem::path> stray_shards(const std::filesystem::path& index);
 

@@ -9,14 +9,13 @@
 #include "base/streaming_digest.h"
 #include "formats/read_back.h"
 #include "formats/safetensors_header.h"
-#include "formats/sha256.h"
 #include "veneer/error.h"
 
 namespace veneer::formats {
 namespace {
 
 constexpr size_t kDigits = 64;
-// Hashes and writes what lies behind the header, and has it read back.
+// Writes what lies behind the header, and has it read back and hashed.
 class Body {
  public:
   Body(AtomicFile& file, uint64_t header_bytes) : file_(file), read_back_(file.temporary_path(), header_bytes), written_(header_bytes) {}
@@ -25,7 +24,6 @@ class Body {
     body_bytes_ += bytes.size();
     written_ += bytes.size();
     read_back_.written_to(written_);
-    hash_.add(bytes);
     digest_.add(bytes);
   }
   void align(uint64_t alignment) {
@@ -33,17 +31,17 @@ class Body {
     while (body_bytes_ % alignment != 0) put(std::span(kZeros).first(std::min<uint64_t>(kZeros.size(), alignment - body_bytes_ % alignment)));
   }
   uint64_t size_bytes() const { return body_bytes_; }
-  // Throws Error(corrupt) when the disk holds something else than what was written.
+  // SHA-256 of what the disk holds. Throws Error(corrupt) when that is something else than what was written.
   std::string finish() {
-    if (read_back_.finish() != digest_.finish()) {
+    ReadBackDigests got = read_back_.finish();
+    if (got.fingerprint != digest_.finish()) {
       throw Error(ErrorCode::corrupt, "model file: what was written reads back differently", {{"file", file_.temporary_path().string()}});
     }
-    return hash_.finish_hex();
+    return std::move(got.sha256);
   }
 
  private:
   AtomicFile& file_;
-  Sha256 hash_;
   StreamingDigest digest_;
   ReadBack read_back_;
   uint64_t body_bytes_ = 0, written_ = 0;

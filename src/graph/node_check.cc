@@ -103,12 +103,9 @@ void NodeCheck::check_choice(const InputDef& input, const Json& value) {
     const auto& text = value.get_ref<const std::string&>();
     if (std::ranges::find(options, text) != options.end()) return;
     // Names of files are written with either slash.
-    std::string other = text;
-    std::ranges::replace(other, '\\', '/');
-    const auto same = std::ranges::find_if(options, [&](std::string option) {
-      std::ranges::replace(option, '\\', '/');
-      return option == other;
-    });
+    const auto slash = [](char c) { return c == '\\' ? '/' : c; };
+    const auto same = std::ranges::find_if(
+        options, [&](const std::string& option) { return option.size() == text.size() && std::ranges::equal(option, text, {}, slash, slash); });
     if (same != options.end()) {
       node_.set_input(input.name, *same);
       return;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <unordered_set>
+
+#include "base/edit_distance.h"
 
 namespace veneer::graph {
 namespace {
@@ -14,22 +15,6 @@ std::string lower(std::string_view text) {
   std::string out(text.substr(0, kMaxCompared));
   std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
-}
-
-// Levenshtein's distance, row by row.
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -68,12 +53,14 @@ const NodeDef& NodeRegistry::at(std::string_view class_type) const {
 
 std::vector<std::string> NodeRegistry::nearest(std::string_view class_type, size_t limit) const {
   const std::string wanted = lower(class_type);
+  EditDistance compared(wanted);
   std::vector<std::pair<size_t, std::string>> scored;
   for (const NodeDef* def : order_) {
     const std::string known = lower(def->class_type);
     const bool contains = wanted.size() >= 3 && (known.find(wanted) != std::string::npos || wanted.find(known) != std::string::npos);
-    const size_t distance = edit_distance(wanted, known);
-    if (distance <= std::max(wanted.size(), known.size()) / 3 || contains) scored.emplace_back(distance, def->class_type);
+    const size_t longer = std::max(wanted.size(), known.size()), most = contains ? longer : longer / 3;
+    const size_t distance = compared.to(known, most);
+    if (distance <= most) scored.emplace_back(distance, def->class_type);
   }
   std::ranges::stable_sort(scored, {}, &std::pair<size_t, std::string>::first);
   std::vector<std::string> names;

@@ -35,9 +35,10 @@ class Library {
   struct Verified {
     std::string sha256;
     std::string cache_key;
-    std::filesystem::path link;  // in the cache folder; empty when it could not be made, there is a problem, or no such folder
-    bool was_known = false;      // every file of the model was hashed before and is the same since
-    std::string problem;         // why the content is not as it should be, naming the file; or ""
+    std::filesystem::path link;       // in the cache folder; empty when it could not be made, there is a problem, or no such folder
+    bool was_known = false;           // every file of the model was hashed before and is the same since
+    std::string problem;              // why the content is not as it should be, naming the file; or ""
+    bool is_other_than_told = false;  // that is so because a header tells of other tensors
   };
   struct Collected {
     size_t hashes = 0;  // of files that are gone or were changed
@@ -82,7 +83,7 @@ class Library {
     std::shared_ptr<const ModelFacts> facts;
   };
   std::string known_or_empty(const std::filesystem::path& file);
-  std::string check_part(const std::filesystem::path& file, const HashIndex::Progress& progress, bool anew);
+  std::string check_part(const std::filesystem::path& file, const HashIndex::Progress& progress, bool anew, bool& is_other_than_told);
   std::optional<Found> find_version(std::string_view kind, const ModelReference& reference) const;
   std::optional<Found> find_hash(std::string_view kind, const ModelReference& reference);
   std::map<std::string, std::string> known_places(const ModelReference& reference);

@@ -24,7 +24,7 @@ HashIndex::Progress shifted(const HashIndex::Progress& progress, uint64_t done, 
 }  // namespace
 
 // What a new hash and the header say of one file, and nothing for a file that is as it should be.
-std::string Library::check_part(const fs::path& file, const HashIndex::Progress& progress, bool anew) {
+std::string Library::check_part(const fs::path& file, const HashIndex::Progress& progress, bool anew, bool& is_other_than_told) {
   const std::optional<std::string> known = index_.known(file);
   const std::string now = index_.hash(file, progress, anew);
   if (known && *known != now) {
@@ -41,6 +41,7 @@ std::string Library::check_part(const fs::path& file, const HashIndex::Progress&
   if (!told) return {};
   const std::string tensors = index_.hash_behind(file, told->begin, progress, anew);
   if (tensors == told->sha256) return {};
+  is_other_than_told = true;
   return Error(ErrorCode::corrupt, "model: its tensors are not those that its header tells",
                {{"file", file.string()}, {"want", told->sha256}, {"got", tensors}})
       .what();
@@ -53,7 +54,7 @@ Library::Verified Library::verify(const fs::path& file, const HashIndex::Progres
   const uint64_t all = size_of_all(files);
   uint64_t done = 0;
   for (const fs::path& part : files) {
-    std::string problem = check_part(part, shifted(progress, done, all), anew);
+    std::string problem = check_part(part, shifted(progress, done, all), anew, out.is_other_than_told);
     if (out.problem.empty()) out.problem = std::move(problem);
     done += identify(part).size_bytes;
   }

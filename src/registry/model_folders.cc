@@ -34,7 +34,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
-// The shards that indices among the files of a directory name. A broken index names none: whoever opens it is told.
+// What indices among the files of a directory name and has the name of a shard. A broken index names none: whoever opens it is told.
 std::set<std::string> shards_of(const fs::path& directory, const std::vector<std::string>& names, ShardLists& shards) {
   std::set<std::string> out;
   for (const std::string& name : names) {
@@ -43,7 +43,7 @@ std::set<std::string> shards_of(const fs::path& directory, const std::vector<std
       const std::vector<fs::path> files = shards.files(directory / name);
       for (size_t i = 1; i < files.size(); ++i) {
         const std::string shard = files[i].filename().string();
-        if (!formats::is_index_name(shard)) out.insert(shard);  // an index that names one is broken, and is not to hide it
+        if (formats::is_shard_name(shard)) out.insert(shard);  // an index is not to hide what is a model by its own name
       }
     } catch (const Error&) {
       continue;

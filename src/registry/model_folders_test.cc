@@ -53,28 +53,37 @@ TEST(ModelFolders, TakesTheExtensionsOfWeightFiles) {
 TEST(ModelFolders, AModelInShardsIsItsIndex) {
   const TempDirectory dir;
   const ModelFolders folders = folders_in(dir);
-  const fs::path index = dir.write("vae/m.safetensors.index.json", R"({"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}})");
-  for (const char* name : {"vae/m-1.safetensors", "vae/m-2.safetensors", "vae/m-3.safetensors", "vae/sub/m-1.safetensors", "vae/config.json"}) {
-    dir.write(name, "");
+  const fs::path index = dir.write("vae/m.safetensors.index.json", R"({"weight_map":{"a":"m-1-of-2.safetensors","b":"m-2-of-2.safetensors"}})");
+  for (const char* name : {"m-1-of-2.safetensors", "m-2-of-2.safetensors", "m-3-of-3.safetensors", "sub/m-1-of-2.safetensors", "config.json"}) {
+    dir.write(std::string("vae/") + name, "");
   }
-  EXPECT_THAT(folders.list("vae"), ElementsAre("m-3.safetensors", "m.safetensors.index.json", "sub/m-1.safetensors"));
+  EXPECT_THAT(folders.list("vae"), ElementsAre("m-3-of-3.safetensors", "m.safetensors.index.json", "sub/m-1-of-2.safetensors"));
   EXPECT_EQ(folders.resolve("vae", "m.safetensors.index.json"), index);
-  EXPECT_THAT(folders.files(index), ElementsAre(index, index.parent_path() / "m-1.safetensors", index.parent_path() / "m-2.safetensors"));
-  EXPECT_THAT(folders.files(dir.path() / "vae/m-1.safetensors"), ElementsAre(dir.path() / "vae/m-1.safetensors"));
-  dir.write("loras/self.safetensors.index.json", R"({"weight_map":{"a":"self.safetensors.index.json"}})");
-  EXPECT_THAT(folders.list("loras"), ElementsAre("self.safetensors.index.json"));
+  const fs::path first = index.parent_path() / "m-1-of-2.safetensors";
+  EXPECT_THAT(folders.files(index), ElementsAre(index, first, index.parent_path() / "m-2-of-2.safetensors"));
+  EXPECT_THAT(folders.files(first), ElementsAre(first));
   EXPECT_THAT(refusal(folders, "configs", "m.safetensors.index.json"), HasSubstr("not of this kind"));
+}
+
+TEST(ModelFolders, AnIndexHidesNoModelOfAnotherName) {
+  const TempDirectory dir;
+  for (const char* name : {"sdxl.safetensors", "m-1.safetensors", "m-1-of-1.safetensors", "x-of-y.safetensors"}) {
+    dir.write(std::string("loras/") + name, "");
+  }
+  dir.write("loras/self.safetensors.index.json", R"({"weight_map":{"a":"self.safetensors.index.json","b":"sdxl.safetensors",
+    "c":"m-1.safetensors","d":"m-1-of-1.safetensors","e":"x-of-y.safetensors"}})");
+  EXPECT_THAT(folders_in(dir).list("loras"), ElementsAre("m-1.safetensors", "sdxl.safetensors", "self.safetensors.index.json", "x-of-y.safetensors"));
 }
 
 TEST(ModelFolders, AChangedIndexIsReadAgainAndABrokenOneHidesNothing) {
   const TempDirectory dir;
   const ModelFolders folders = folders_in(dir);
-  dir.write("vae/m-1.safetensors", "");
-  dir.write("vae/m.safetensors.index.json", R"({"weight_map":{"a":"m-1.safetensors"}})");
+  dir.write("vae/m-1-of-1.safetensors", "");
+  dir.write("vae/m.safetensors.index.json", R"({"weight_map":{"a":"m-1-of-1.safetensors"}})");
   EXPECT_THAT(folders.list("vae"), ElementsAre("m.safetensors.index.json"));
   const fs::path index = dir.write("vae/m.safetensors.index.json", "{\"broken\"");
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(folders.list("vae"), ElementsAre("m-1.safetensors", "m.safetensors.index.json"));
+    EXPECT_THAT(folders.list("vae"), ElementsAre("m-1-of-1.safetensors", "m.safetensors.index.json"));
     EXPECT_THROW((void)folders.files(index), Error);
   }
 }

@@ -1,8 +1,9 @@
 #include "registry/nearest_names.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
+
+#include "base/edit_distance.h"
 
 namespace veneer::registry {
 namespace {
@@ -16,45 +17,27 @@ std::string_view last_part(std::string_view name) { return name.substr(name.find
 
 }  // namespace
 
-size_t edit_distance(std::string_view a, std::string_view b, size_t most) {
-  const size_t apart = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
-  if (apart > most) return most + 1;
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    size_t least = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-      least = std::min(least, row[j]);
-    }
-    if (least > most) return most + 1;
-  }
-  return std::min(row[b.size()], most + 1);
-}
-
 std::vector<std::string> nearest_names(std::string_view wanted, std::span<const std::string> names, size_t count) {
-  std::vector<std::pair<size_t, size_t>> near;  // (distance, index)
+  if (count == 0 || wanted.size() > kMaxComparedBytes) return {};
+  std::vector<std::pair<size_t, size_t>> near;  // (distance, index), sorted, at most `count`
+  EditDistance compared(wanted);
   for (size_t i = 0; i < names.size(); ++i) {
     const size_t longer = std::max(wanted.size(), names[i].size());
     if (longer == 0 || longer > kMaxComparedBytes) continue;
-    if (std::ranges::equal(last_part(wanted), last_part(names[i]), same_letter)) {
-      near.emplace_back(0, i);
-      continue;
+    size_t most = (longer - 1) / 2;
+    if (near.size() == count) {
+      // Of equally near names the first ones count.
+      if (near.back().first == 0) break;
+      most = std::min(most, near.back().first - 1);
     }
-    const size_t most = (longer - 1) / 2;
-    const size_t distance = edit_distance(wanted, names[i], most);
-    if (distance <= most) near.emplace_back(distance, i);
+    const size_t distance = std::ranges::equal(last_part(wanted), last_part(names[i]), same_letter) ? size_t{0} : compared.to(names[i], most);
+    if (distance > most) continue;
+    if (near.size() == count) near.pop_back();
+    near.insert(std::ranges::upper_bound(near, std::pair(distance, i)), {distance, i});
   }
-  std::ranges::sort(near);
   std::vector<std::string> out;
-  for (const auto& [distance, index] : near) {
-    if (out.size() == count) break;
-    out.push_back(names[index]);
-  }
+  out.reserve(near.size());
+  for (const auto& [distance, index] : near) out.push_back(names[index]);
   return out;
 }
 

@@ -9,10 +9,6 @@
 
 namespace veneer::registry {
 
-// Edits (insert, remove, replace one byte) that turn one text into the other, letters of either case being equal; more than `most` counts as
-// most + 1.
-size_t edit_distance(std::string_view a, std::string_view b, size_t most);
-
 // At most `count` of `names`, nearest first, ties in their order. A name is near when less than half of the longer text differs, or when it has
 // `wanted` as its last path part ("sub/wanted") whatever its folders.
 std::vector<std::string> nearest_names(std::string_view wanted, std::span<const std::string> names, size_t count = 3);

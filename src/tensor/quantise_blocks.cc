@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tensor/convert_scalar.h"
+#include "tensor/quantise_kernels.h"
 #include "tensor/quantised_blocks.h"
 #include "veneer/error.h"
 
@@ -59,20 +60,13 @@ void write_range(const float* x, int bits, std::byte* out) {
   put_levels(levels, bits == 5, out + 4);
 }
 
-void write_q8_0(const float* x, std::byte* out) {
-  const float d = std::abs(widest(x)) / 127.0F;
-  const float inverse = d != 0 ? 1.0F / d : 0.0F;
-  put_f16(d, out);
-  for (size_t j = 0; j < kElements; ++j) out[2 + j] = static_cast<std::byte>(static_cast<int8_t>(std::round(x[j] * inverse)));
-}
-
 void write_block(DType dtype, const float* x, std::byte* out) {
   switch (dtype) {
     case DType::q4_0: return write_symmetric(x, 4, out);
     case DType::q5_0: return write_symmetric(x, 5, out);
     case DType::q4_1: return write_range(x, 4, out);
     case DType::q5_1: return write_range(x, 5, out);
-    default: return write_q8_0(x, out);
+    default: break;
   }
 }
 
@@ -86,6 +80,7 @@ void quantise_blocks(DType dtype, std::span<const float> values, std::byte* out)
                 {{"dtype", std::string(to_string(dtype))}, {"allowed", "q8_0 q6_k q5_k q5_1 q5_0 q4_k q4_1 q4_0 q3_k q2_k"}});
   }
   const BlockSize block = block_size(dtype);
+  if (dtype == DType::q8_0) return kernels::quantise_q8_0(values.data(), values.size() / block.elements, out);
   const bool large = block.elements == kMaxBlockElements;
   for (size_t i = 0; i * block.elements < values.size(); ++i) {
     const float* from = values.data() + i * block.elements;

@@ -49,6 +49,33 @@ std::vector<float> there_and_back(DType dtype, const std::vector<float>& values)
   return back;
 }
 
+// The rounding of q8_0 in plain words, over values on halves, beside them, and too small for a scale.
+TEST(QuantisedBlocks, Q8RoundsHalfAwayFromZero) {
+  std::vector<float> values;
+  for (const float top : {127.0F, 1.0F, 3.7e-5F, 9e3F, 1e-41F}) {
+    for (int i = 0; i < 128; ++i) {
+      const float on_half = (static_cast<float>(i - 64) + 0.5F) * top / 127.0F;
+      values.push_back(i % 32 == 0 ? -top : i % 3 == 0 ? std::nextafter(on_half, 0.0F) : on_half);
+    }
+  }
+  values.insert(values.end(), {0.49999997F, -0.49999997F, 0.5F, -0.5F});
+  values.resize(values.size() + 27);
+  values.push_back(127.0F);
+  std::vector<std::byte> blocks(storage_bytes(DType::q8_0, values.size()));
+  quantise_blocks(DType::q8_0, values, blocks.data());
+  for (size_t block = 0; block * 32 < values.size(); ++block) {
+    const float* const x = values.data() + block * 32;
+    float largest = 0;
+    for (size_t j = 0; j < 32; ++j) largest = std::max(largest, std::abs(x[j]));
+    const float d = largest / 127.0F, inverse = largest > 1e-30F ? 1.0F / d : 0.0F;
+    const std::byte* const got = blocks.data() + block * 34;
+    EXPECT_EQ(static_cast<unsigned>(got[0]) | static_cast<unsigned>(got[1]) << 8, f32_to_f16(d)) << block;
+    for (size_t j = 0; j < 32; ++j) {
+      EXPECT_EQ(static_cast<int>(static_cast<int8_t>(got[2 + j])), static_cast<int>(std::round(x[j] * inverse))) << block << " " << j;
+    }
+  }
+}
+
 TEST(QuantisedBlocks, ZerosStayZeros) {
   const std::vector<float> zeros(256);
   for (const DType dtype : kAllBlocks) EXPECT_EQ(there_and_back(dtype, zeros), zeros) << to_string(dtype);
