@@ -96,11 +96,15 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
     const auto keep_on = [&](uint64_t, uint64_t) {
       if (stop && stop()) throw Error(ErrorCode::cancelled, "the load was given up");
     };
+    const registry::Library::Verified verified = library.verify(opened->file->path(), keep_on, request.force);
+    if (verified.is_other_than_told) {
+      throw Error(ErrorCode::corrupt, verified.problem, {{"file", opened->file->path().string()}, {"field", "model_name"}});
+    }
     SwapOutcome out;
     out.type = kind;
     out.name = found.name;
     out.family = opened->family;
-    out.sha256 = request.force ? library.verify(opened->file->path(), keep_on, true).sha256 : library.hash(opened->file->path(), keep_on);
+    out.sha256 = verified.sha256;
     out.earlier_sha256 = before ? before->sha256 : "";
     out.size_bytes = opened->file->size_bytes();
     if (!request.expected_sha256.empty() && request.expected_sha256 != out.sha256) {

@@ -1,6 +1,7 @@
 """Models and workflows that change while jobs run: /model/load, /workflow/reload, /prompt/queue."""
 
 import concurrent.futures
+import hashlib
 import json
 import os
 import shutil
@@ -85,6 +86,28 @@ class HotSwap(ModelServer):
         self.load(server, 400, sha256="0" * 64)
         self.load(server, sha256=sha256(self.b))
         self.assertNotEqual(self.picture(server), first)
+
+    def test_a_file_that_is_not_what_its_header_tells_is_not_loaded(self):
+        server = self.start()
+        self.place(self.a)
+        first = self.picture(server)
+        self.load(server)
+        with open(self.a, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header, tensors = json.loads(file.read(size)), file.read()
+        right = hashlib.sha256(tensors).hexdigest()
+        told = os.path.join(self.kept, "told.safetensors")
+        for checksum, status in (("0" * 64, 400), (right, 200)):
+            header["__metadata__"] = {"format": "pt", "veneer.tensors_sha256": checksum}
+            text = json.dumps(header).encode()
+            text += b" " * (-len(text) % 8)
+            put(told, len(text).to_bytes(8, "little") + text + tensors)
+            self.place(told)
+            answer = self.load(server, status, force_reload=True)
+            if status == 400:
+                self.assertEqual((answer["error"]["type"], answer["error"]["extra_info"]["field"]), ("corrupt", "model_name"))
+                self.assertIn("header tells", answer["error"]["message"])
+            self.assertEqual(self.picture(server), first)
 
     def test_a_failed_load_leaves_a_model_serving_that_prompts_had_loaded(self):
         server = self.start()
