@@ -100,7 +100,7 @@ class Variants(ProgramCase):
         self.assertEqual((adapter["name"], adapter["strength"], adapter["kinds"]), ("style-night.safetensors", 0.8, {"lora": LORA_LAYERS}))
         matched = {match["key"] for match in adapter["matched"]}
         self.assertEqual(matched, {key for part in report["parts"] for key in part["patched_keys"]})
-        for empty in ("mismatched", "overridden", "missing_keys", "unused_layers", "unused_keys"):
+        for empty in ("mismatched", "skipped", "overridden", "missing_keys", "unused_layers", "unused_keys"):
             self.assertEqual(adapter[empty], [])
 
     def test_fingerprints_are_the_same_in_every_process_and_place(self):
@@ -141,10 +141,64 @@ class Variants(ProgramCase):
         self.fails("variants", "../" + CHECKPOINT, "--models", cli_test.SOURCE / "models/demo", says=["'..'"])
 
     def test_strengths_are_finite_numbers_in_loraloaders_range(self):
-        for strength in ("nan", "inf", "-inf", "1e999", "strong", "1x", ""):
+        rules = {"nan": "not finite", "inf": "not finite", "-inf": "not finite", "1e999": "out of range", "101": "out of range", "strong": "not a number",
+                 "1x": "not a number", " 1": "not a number", "": "missing"}
+        for strength, rule in rules.items():
             with self.subTest(strength):
-                self.fails("variants", CHECKPOINT, "--lora", f"style-night:{strength}", says=["--lora takes NAME or NAME:STRENGTH", "example: "])
-        self.fails("variants", CHECKPOINT, "--lora", "style-night:101", "--models", cli_test.SOURCE / "models/demo", says=["allowed: -100 to 100"])
+                self.fails("variants", CHECKPOINT, "--lora", f"style-night:{strength}",
+                           says=["--lora takes NAME or NAME:STRENGTH", "flag: --lora", f"value: style-night:{strength}", f"rule: the strength is {rule}",
+                                 "allowed: -100 to 100", "example: "])
+        self.fails("variants", CHECKPOINT, "--lora", ":1", says=["rule: the name is missing", "value: :1"])
+
+    def test_strength_zero_is_the_base(self):
+        def fingerprints(*loras):
+            return [(part["fingerprint"], part["patched_keys"]) for part in self.demo_json("variants", *loras)["parts"]]
+
+        self.assertEqual(fingerprints("--lora", "style-night:0", "--lora", "style-outline:-0.0"), fingerprints())
+
+    def test_what_the_reference_skips_is_in_text_and_json(self):
+        models = self.own_models()
+        layer = "lora_unet_input_blocks_3_1_transformer_blocks_0_attn2_to_k"
+        write_safetensors(models / "loras/odd.safetensors", {f"{layer}.lora_up.weight": [3, 4], f"{layer}.lora_down.weight": [4, 5]})
+        arguments = ("variants", CHECKPOINT, "--lora", "odd", "--models", models, "--patch-compat", "reference")
+        text = self.veneer(*arguments, code=0).stdout
+        self.assertIn("odd.safetensors: warning: skipped when weights are computed (--patch-compat reference)", text)
+        self.assertRegex(text, rf"(?m)^  {layer} +want \[64, 128\], got \[3, 4\]")
+        adapter = json.loads(self.veneer(*arguments, "--json", code=0).stdout)["adapters"][0]
+        self.assertEqual(adapter["matched"], [])
+        (skipped,) = adapter["skipped"]
+        self.assertEqual((skipped["layer"], skipped["want"]), (layer, "[64, 128]"))
+        self.assertIn(f"{layer}.lora_up.weight [3, 4]", skipped["tensors"])
+        run = self.veneer("txt2img", "-m", CHECKPOINT, "-p", "a moon", "--lora", "odd", "--steps", 1, "-W", 64, "-H", 64, "--models", models, "--output",
+                          self.output, "--patch-compat", "reference", "--json", code=0)
+        (report,) = json.loads(run.stdout)["reports"]
+        for part in ("odd.safetensors", "warning: 1 left out", layer, "want [64, 128]", "attn2.to_k.weight"):
+            self.assertIn(part, report)
+
+    def test_content_that_breaks_a_weight_names_file_and_tensor_in_every_mode(self):
+        models = self.own_models()
+        layer = "lora_unet_middle_block_1_transformer_blocks_0_attn1_to_q"
+        path = models / "loras/broken.safetensors"
+        write_safetensors(path, {f"{layer}.lora_down.weight": [4, 128], f"{layer}.lora_up.weight": [128, 4]})
+        data = bytearray(path.read_bytes())
+        data[-4:] = struct.pack("<f", float("nan"))
+        path.write_bytes(data)
+        for mode in ("materialised", "branch", "on-demand"):
+            with self.subTest(mode):
+                self.fails("txt2img", "-m", CHECKPOINT, "-p", "a moon", "--lora", "style-night", "--lora", "broken", "--steps", 1, "-W", 64, "-H", 64,
+                           "--models", models, "--output", self.output, "--lora-apply-mode", mode,
+                           says=["not finite", "broken.safetensors", f"tensor: {layer}.lora_up.weight", "attn1.to_q.weight", "allowed: "])
+
+    def test_a_small_file_cannot_ask_for_a_large_weight(self):
+        models = self.own_models()
+        layer = "lora_unet_middle_block_1_transformer_blocks_0_attn1_to_q"
+        path = models / "loras/growing.safetensors"
+        write_safetensors(path, {f"{layer}.lora_down.weight": [1, 128], f"{layer}.lora_up.weight": [1000000, 1], f"{layer}.reshape_weight": [2]})
+        data = bytearray(path.read_bytes())
+        data[-8:] = struct.pack("<2f", 1000000, 128)
+        path.write_bytes(data)
+        self.fails("txt2img", "-m", CHECKPOINT, "-p", "a moon", "--lora", "growing", "--models", models, "--output", self.output,
+                   says=["growing.safetensors", f"{layer}.reshape_weight", "want: [128, 128]", "got: [1000000, 128]", "limit: 1048576 elements"])
 
     def test_files_that_are_no_models_are_errors_that_name_them(self):
         models = self.own_models()

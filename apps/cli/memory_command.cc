@@ -49,6 +49,11 @@ ordered_json to_json(const PartPlan& plan) {
           {"on_demand_bytes", plan.on_demand_bytes},
           {"pinned_bytes", plan.pinned_bytes},
           {"patches_in_forward", plan.patches_in_forward},
+          {"account",
+           {{"weights", plan.weight_bytes},
+            {"patches", plan.patch_bytes},
+            {"weights_loaded", plan.loaded_weight_bytes},
+            {"patches_loaded", plan.loaded_patch_bytes}}},
           {"modules", std::move(modules)}};
 }
 

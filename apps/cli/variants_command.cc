@@ -35,7 +35,12 @@ ordered_json to_json(const std::vector<AdapterMatch>& matches) {
 ordered_json to_json(const std::vector<AdapterMismatch>& mismatches) {
   ordered_json out = ordered_json::array();
   for (const AdapterMismatch& mismatch : mismatches) {
-    out.push_back({{"layer", mismatch.layer}, {"key", mismatch.key}, {"reason", mismatch.reason}, {"want", mismatch.want}, {"got", mismatch.got}});
+    out.push_back({{"layer", mismatch.layer},
+                   {"key", mismatch.key},
+                   {"reason", mismatch.reason},
+                   {"want", mismatch.want},
+                   {"got", mismatch.got},
+                   {"tensors", mismatch.tensors}});
   }
   return out;
 }
@@ -50,6 +55,7 @@ ordered_json to_json(const AdapterSummary& adapter) {
           {"kinds", std::move(kinds)},
           {"matched", to_json(adapter.matched)},
           {"mismatched", to_json(adapter.mismatched)},
+          {"skipped", to_json(adapter.skipped)},
           {"overridden", to_json(adapter.overridden)},
           {"missing_keys", adapter.missing_keys},
           {"unused_layers", adapter.unused_layers},
@@ -98,8 +104,8 @@ void print_adapters(const VariantReport& report) {
   table.add({"LoRA", "strength", "made for", "kinds", "matched", "mismatched", "overridden", "missing", "unused"});
   for (const AdapterSummary& adapter : report.adapters) {
     table.add({printable(adapter.name), number(adapter.strength), adapter.architecture, kinds_text(adapter), std::to_string(adapter.matched.size()),
-               std::to_string(adapter.mismatched.size()), std::to_string(adapter.overridden.size()), std::to_string(adapter.missing_keys.size()),
-               std::to_string(adapter.unused_layers.size())});
+               std::to_string(adapter.mismatched.size() + adapter.skipped.size()), std::to_string(adapter.overridden.size()),
+               std::to_string(adapter.missing_keys.size()), std::to_string(adapter.unused_layers.size())});
   }
   std::printf("\n%s", table.text().c_str());
 }
@@ -120,10 +126,12 @@ void print_lists(const AdapterSummary& adapter, bool all) {
   using Cells = std::vector<std::string>;
   const auto match_row = [](const AdapterMatch& match) { return Cells{match.kind, printable(match.layer), printable(match.key)}; };
   const auto name_row = [](const std::string& name) { return Cells{printable(name)}; };
-  print_list(adapter, "mismatched, not used", adapter.mismatched, all, [](const AdapterMismatch& mismatch) {
-    const std::string shapes = mismatch.want.empty() ? mismatch.reason : "want " + mismatch.want + ", got " + mismatch.got;
-    return Cells{printable(mismatch.layer), printable(shapes), printable(mismatch.key)};
-  });
+  const auto mismatch_row = [](const AdapterMismatch& mismatch) {
+    const std::string shapes = mismatch.want.empty() ? "" : "want " + mismatch.want + ", got " + mismatch.got + ": ";
+    return Cells{printable(mismatch.layer), printable(shapes + mismatch.reason), printable(mismatch.key)};
+  };
+  print_list(adapter, "mismatched, not used", adapter.mismatched, all, mismatch_row);
+  print_list(adapter, "warning: skipped when weights are computed (--patch-compat reference)", adapter.skipped, all, mismatch_row);
   print_list(adapter, "unused, no such layer in the model", adapter.unused_layers, all, name_row);
   print_list(adapter, "missing, weights that the model does not have", adapter.missing_keys, all, name_row);
   print_list(adapter, "overridden by another layer of the file for the same weight", adapter.overridden, all, match_row);

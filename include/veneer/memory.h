@@ -46,7 +46,10 @@ struct PartPlan {
   std::string architecture;  // "clip_l", "vae", "sd1.unet"
   uint64_t stored_bytes = 0;
   uint64_t resident_bytes = 0, on_demand_bytes = 0, pinned_bytes = 0;
-  size_t patches_in_forward = 0;       // modules
+  size_t patches_in_forward = 0;  // modules
+  // What the network has, as stored in files, and of it in memory while it is loaded: in ready-to-run form, apart for modules without and with
+  // patches (side branches count to the latter).
+  uint64_t weight_bytes = 0, patch_bytes = 0, loaded_weight_bytes = 0, loaded_patch_bytes = 0;
   std::vector<PlannedModule> modules;  // in load order: large ones first
 };
 

@@ -27,6 +27,7 @@ struct AdapterMismatch {
   std::string key;
   std::string reason;     // the broken rule
   std::string want, got;  // shapes
+  std::string tensors;    // the layer's, as the file names them, with their shapes
 };
 
 // An adapter file against a model: every tensor of the file is accounted for.
@@ -38,6 +39,7 @@ struct AdapterSummary {
   std::vector<std::pair<std::string, size_t>> kinds;  // kind, layers that matched
   std::vector<AdapterMatch> matched;                  // in order of the keys
   std::vector<AdapterMismatch> mismatched;
+  std::vector<AdapterMismatch> skipped;    // with patch_compat "reference": layers that leave their weight as it is, as they do there
   std::vector<AdapterMatch> overridden;    // layers that a later spelling or kind of the same weight replaced
   std::vector<std::string> missing_keys;   // weights that a known layer means and this model has not
   std::vector<std::string> unused_layers;  // of names that mean no weight of the model, sorted

@@ -47,7 +47,7 @@ void add_to_totals(PartPlan& plan, PlannedModule module) {
   plan.modules.push_back(std::move(module));
 }
 
-// Notes which modules the plan's network has ready.
+// Notes which modules the plan's network has ready, and what they take.
 void note_loaded(PartPlan& plan, const variant::ModelPatcher& patcher) {
   const auto loaded = patcher.load_slot().current();
   if (!loaded) return;
@@ -55,6 +55,11 @@ void note_loaded(PartPlan& plan, const variant::ModelPatcher& patcher) {
   const auto& modules = patcher.model()->modules();
   for (ModuleId id = 0; id < modules.size(); ++id) ids[modules[id].name] = id;
   for (PlannedModule& module : plan.modules) module.loaded = loaded->is_loaded(ids.at(module.name));
+  const variant::DynamicAccount account = loaded->account();
+  plan.weight_bytes = account.weights;
+  plan.patch_bytes = account.patches;
+  plan.loaded_weight_bytes = account.weights_loaded;
+  plan.loaded_patch_bytes = account.patches_loaded;
 }
 
 }  // namespace

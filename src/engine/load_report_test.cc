@@ -55,6 +55,26 @@ TEST_F(LoadReports, AccountForWhatIsInMemoryWhileAJobSamples) {
   EXPECT_GT(report.account.entries.size(), in_use) << "what ran before stays while there is room";
 }
 
+TEST_F(LoadReports, AccountForWeightsAndPatchesApart) {
+  for (const char* residency : {"classic", "dynamic"}) {
+    bench_.options.residency = residency;
+    bench_.options.lora_apply_mode = "materialised";
+    const LoadReport report = load();
+    for (const PartPlan& plan : report.parts) {
+      const bool patched = plan.part != "vae";
+      EXPECT_EQ(plan.weight_bytes, plan.stored_bytes) << plan.part;
+      EXPECT_EQ(plan.patch_bytes > 0, patched) << plan.part;
+      EXPECT_GT(plan.loaded_weight_bytes, 0U) << plan.part;
+      EXPECT_EQ(plan.loaded_patch_bytes > 0, patched) << plan.part;
+    }
+    bench_.options.lora_apply_mode = "branch";
+    const LoadReport beside = load();
+    EXPECT_GT(unet(beside).loaded_weight_bytes, unet(report).loaded_weight_bytes) << "the base's weights serve";
+    EXPECT_GT(unet(beside).loaded_patch_bytes, 0U) << "of the side branches";
+    EXPECT_LT(unet(beside).loaded_patch_bytes, unet(report).loaded_patch_bytes);
+  }
+}
+
 TEST_F(LoadReports, KeepToTheBudget) {
   bench_.options.memory_budget = 4U << 20;
   bench_.options.pinned_budget = 1U << 20;

@@ -32,9 +32,11 @@ AdapterSummary summary_of(const OpenAdapter& adapter) {
     ++kinds[out.matched.back().kind];
   }
   out.kinds.assign(kinds.begin(), kinds.end());
-  for (const auto& mismatch : report.mismatched) {
-    out.mismatched.push_back({mismatch.layer, mismatch.key, mismatch.reason, mismatch.want, mismatch.got});
-  }
+  const auto copy = [](const std::vector<patch::AdapterReport::Mismatch>& from, std::vector<AdapterMismatch>& to) {
+    for (const auto& mismatch : from) to.push_back({mismatch.layer, mismatch.key, mismatch.reason, mismatch.want, mismatch.got, mismatch.tensors});
+  };
+  copy(report.mismatched, out.mismatched);
+  copy(report.left_out, out.skipped);
   for (const auto& match : report.overridden) out.overridden.push_back(match_of(match));
   out.missing_keys = report.missing_keys;
   out.unused_layers = report.unused_layers;

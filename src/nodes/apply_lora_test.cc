@@ -67,6 +67,34 @@ TEST_F(ApplyLora, ToAModelAloneSkipsTextLayersInSilence) {
   EXPECT_FALSE(result.clip);
 }
 
+TEST_F(ApplyLora, AStrengthOfZeroIsTheBase) {
+  const auto file = bench_.store->lora("style-night.safetensors");
+  const LoraResult model = apply_lora(&*checkpoint_.model, &*checkpoint_.clip, file, {1, 0});
+  EXPECT_EQ(model.clip->patcher.fingerprint(), checkpoint_.clip->patcher.fingerprint());
+  EXPECT_EQ(model.report.matched.size(), 141U) << "the account is of the file";
+  const LoraResult clip = apply_lora(&*checkpoint_.model, &*checkpoint_.clip, file, {0, 1});
+  EXPECT_EQ(clip.model->patcher.fingerprint(), checkpoint_.model->patcher.fingerprint());
+}
+
+// PEFT's names for the UNet and for the text encoder say nothing of which model they are of.
+TEST_F(ApplyLora, ReadsPeftsNamesOfBothModels) {
+  Tensors tensors;
+  const auto add = [&](const std::string& layer, const char* adapter, int64_t out, int64_t in) {
+    tensors.emplace_back("base_model.model." + layer + ".lora_A" + adapter + ".weight", Tensor::zeros({4, in}, DType::f32));
+    tensors.emplace_back("base_model.model." + layer + ".lora_B" + adapter + ".weight", Tensor::zeros({out, 4}, DType::f32));
+  };
+  add("mid_block.attentions.0.transformer_blocks.0.attn1.to_q", "", 128, 128);
+  add("unet.mid_block.attentions.0.transformer_blocks.0.attn1.to_k", ".default", 128, 128);
+  add("text_model.encoder.layers.0.mlp.fc1", "", 512, 128);
+  add("text_encoder.text_model.encoder.layers.1.mlp.fc1", ".default", 512, 128);
+  const formats::ModelFile file = write(tensors);
+  const LoraResult both = apply_lora(&*checkpoint_.model, &*checkpoint_.clip, file, {1, 1});
+  EXPECT_EQ(both.remark, "");
+  EXPECT_EQ(both.model->patcher.patches().size(), 2U);
+  EXPECT_EQ(both.clip->patcher.patches().size(), 2U);
+  EXPECT_EQ(apply_lora(&*checkpoint_.model, nullptr, file, {1, 1}).remark, "") << "layers of a text encoder that is not there";
+}
+
 TEST_F(ApplyLora, TellsOfLayersThatTheModelDoesNotKnow) {
   Tensors tensors = demo_layers("lora_te_");
   add_layer(tensors, "lora_unet_no_such_layer", 8, 8);
@@ -82,6 +110,7 @@ TEST_F(ApplyLora, TellsOfLayersOfAnotherShapeAndDoesNotUseThem) {
   const LoraResult result = apply_lora(&*checkpoint_.model, &*checkpoint_.clip, write(tensors), {1, 1});
   EXPECT_THAT(result.remark, HasSubstr("1 of another shape"));
   EXPECT_THAT(result.remark, HasSubstr("attn2_to_k"));
+  EXPECT_THAT(result.remark, HasSubstr("want [64, 128], got [3, 4]"));
   EXPECT_EQ(result.model->patcher.fingerprint(), checkpoint_.model->patcher.fingerprint());
 }
 

@@ -39,8 +39,7 @@ sampling::ConditioningEntry encode(graph::NodeContext& node, const ClipValue& cl
   sampling::ConditioningEntry entry;
   entry.context = require_finite(std::move(encoded.hidden), "text encoding");
   entry.pooled = std::move(encoded.pooled);
-  entry.hooks = clip.cond_hooks;
-  return entry;
+  return variant::add_hooks({std::move(entry)}, clip.cond_hooks).front();
 }
 
 // The parts of the run, with the hooks' strengths in each.

@@ -2,10 +2,10 @@
 #include "nodes/changed_model.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
+#include "nodes/options/perp_neg_guidance.h"
 #include "nodes/options/perturbed_attention.h"
 #include "nodes/options/self_attention_guidance.h"
 #include "nodes/values.h"
-#include "sampling/perp_neg.h"
 #include "sampling/rescale_cfg.h"
 
 namespace veneer::nodes {
@@ -67,18 +67,10 @@ NodeDef perp_neg_node() {
       {"PerpNeg", "Perp-Neg (DEPRECATED by PerpNegGuider)", "_for_testing"},
       {model_input(), InputDef::socket("empty_conditioning", "CONDITIONING"), InputDef::number("neg_scale", 1.0, 0.0, 100.0, 0.01)}, {"MODEL"},
       [](NodeContext&, const Inputs& in) {
-        const auto empty = std::make_shared<const sampling::Conditioning>(in.get<sampling::Conditioning>("empty_conditioning"));
-        if (empty->empty()) throw Error(ErrorCode::invalid, "conditioning is empty", {{"input", "empty_conditioning"}});
-        const double neg_scale = in.number("neg_scale");
         return changed_model(in, [&](ModelValue& model) {
-          const auto scope = model.patcher.runtime().compat == patch::PatchCompat::reference ? sampling::PerpScope::batch : sampling::PerpScope::row;
-          const Fingerprint id = FingerprintBuilder().add("PerpNeg").add(sampling::fingerprint(*empty)).add(neg_scale).add(scope).finish();
-          const auto guide = [=](const sampling::GuidanceCall& call) {
-            const Tensor nothing = call.evaluate({.prompts = sampling::Evaluation::Prompts::other, .other = empty.get()});
-            const sampling::Predictions& both = call.predictions;
-            return sampling::perp_neg({both.cond, both.uncond, nothing}, neg_scale, call.scale, scope);
-          };
-          model.patcher.set_model_sampler_cfg_function({id, guide}, true);  // the negative prompt counts at scale 1 too
+          // The negative prompt counts at scale 1 too.
+          model.patcher.set_model_sampler_cfg_function(
+              perp_neg_guidance(in.get<sampling::Conditioning>("empty_conditioning"), in.number("neg_scale"), model.patcher.runtime().compat), true);
         });
       });
   node.module = "comfy_extras.nodes_perpneg";

@@ -43,6 +43,11 @@ NodeResult load_lora(NodeContext& context, const Inputs& in, bool with_clip) {
   const ModelValue& model = in.get<ModelValue>("model");
   const ClipValue* clip = with_clip && in.has("clip") ? &in.get<ClipValue>("clip") : nullptr;
   const LoraStrengths strengths{in.number("strength_model"), with_clip ? in.number("strength_clip") : 0};
+  if (strengths.model == 0 && strengths.clip == 0) {
+    // The same models, and the file is not even read.
+    if (!with_clip) return {in.value("model")};
+    return {in.value("model"), in.value("clip")};
+  }
   const LoraResult result = with_input(
       "lora_name", [&] { return apply_lora(&model, clip, context.environment().get<ModelStore>().lora(in.text("lora_name")), strengths); });
   if (!result.remark.empty()) context.progress_text(result.remark);

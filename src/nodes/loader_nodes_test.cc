@@ -48,6 +48,18 @@ TEST_F(LoaderNodes, ShareWhatIsAliveBetweenCalls) {
   EXPECT_EQ(first[2].get<VaeValue>().patcher.model(), second[2].get<VaeValue>().patcher.model());
 }
 
+TEST_F(LoaderNodes, ALoraOfStrengthZeroGivesTheSameModelsAndIsNotRead) {
+  const std::vector<graph::Value> loaded = checkpoint(kModel);
+  const graph::Value zero = graph::Value::number(0);
+  const auto out = bench_.run(
+      "LoraLoader",
+      {{"model", loaded[0]}, {"clip", loaded[1]}, {"lora_name", text("nowhere.safetensors")}, {"strength_model", zero}, {"strength_clip", zero}});
+  EXPECT_EQ(&out[0].get<ModelValue>(), &loaded[0].get<ModelValue>());
+  EXPECT_EQ(&out[1].get<ClipValue>(), &loaded[1].get<ClipValue>());
+  const auto only = bench_.run("LoraLoaderModelOnly", {{"model", loaded[0]}, {"lora_name", text("nowhere.safetensors")}, {"strength_model", zero}});
+  EXPECT_EQ(&only[0].get<ModelValue>(), &loaded[0].get<ModelValue>());
+}
+
 TEST_F(LoaderNodes, SayThatALoraIsNoCheckpoint) {
   fs::copy_file(NodeBench::demo() / "loras/style-night.safetensors", bench_.root() / "models/checkpoints/lora.safetensors");
   const Error error = checkpoint_error("lora.safetensors");

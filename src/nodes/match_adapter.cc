@@ -21,6 +21,11 @@ std::string list_some(const std::vector<std::string>& names) {
   return names.size() > kShown ? out + ", ..." : out;
 }
 
+// The broken rule of a layer, and the shapes.
+std::string why(const patch::AdapterReport::Mismatch& mismatch) {
+  return mismatch.want.empty() ? mismatch.reason : mismatch.reason + ", want " + mismatch.want + ", got " + mismatch.got;
+}
+
 }  // namespace
 
 patch::UnetLayout unet_layout(const models::UnetConfig& config) {
@@ -38,17 +43,18 @@ patch::UnetLayout unet_layout(const models::UnetConfig& config) {
 patch::AdapterReport match_adapter(const formats::ModelFile& file, const AdapterTargets& targets) {
   patch::KeyMap map;
   if (targets.unet != nullptr) patch::add_unet_keys(map, keys_of(*targets.unet), targets.layout, targets.compat);
-  if (targets.clip != nullptr) patch::add_clip_keys(map, keys_of(*targets.clip));
+  if (targets.clip != nullptr) patch::add_clip_keys(map, keys_of(*targets.clip), targets.compat);
   const auto shape_of = [&](std::string_view key) -> std::optional<Shape> {
     for (const variant::BaseModel* base : {targets.unet, targets.clip}) {
       if (base != nullptr && base->has_key(key)) return base->weight(key).shape();
     }
     return std::nullopt;
   };
-  return patch::load_adapter(file, map, shape_of, {.compat = targets.compat});
+  return patch::load_adapter(file, map, shape_of, {.compat = targets.compat, .file_name = {}});
 }
 
 bool is_text_layer(std::string_view layer) {
+  if (layer.starts_with(patch::kPeftPrefix)) layer.remove_prefix(patch::kPeftPrefix.size());
   return layer.starts_with("lora_te") || layer.starts_with("text_encoder") || layer.starts_with("text_model") || layer.starts_with("te_") ||
          layer.starts_with("te1_");
 }
@@ -56,12 +62,19 @@ bool is_text_layer(std::string_view layer) {
 std::string adapter_remark(const patch::AdapterReport& report, const std::string& file, const std::function<bool(std::string_view layer)>& counts) {
   std::vector<std::string> unused;
   std::ranges::copy_if(report.unused_layers, std::back_inserter(unused), counts);
-  std::vector<std::string> mismatched;
-  for (const auto& mismatch : report.mismatched) mismatched.push_back(mismatch.layer);
-  if (unused.empty() && mismatched.empty()) return {};
+  std::vector<std::string> misshapen, damaged, left_out;
+  for (const auto& mismatch : report.mismatched) {
+    (mismatch.want.empty() ? damaged : misshapen).push_back(mismatch.layer + ": " + why(mismatch));
+  }
+  for (const auto& mismatch : report.left_out) left_out.push_back(mismatch.layer + " for " + mismatch.key + ": " + why(mismatch));
+  if (unused.empty() && misshapen.empty() && damaged.empty() && left_out.empty()) return {};
   std::string remark = file + ": " + std::to_string(report.matched.size()) + " layers used";
   if (!unused.empty()) remark += "; " + std::to_string(unused.size()) + " not known to the model (" + list_some(unused) + ")";
-  if (!mismatched.empty()) remark += "; " + std::to_string(mismatched.size()) + " of another shape (" + list_some(mismatched) + ")";
+  if (!misshapen.empty()) remark += "; " + std::to_string(misshapen.size()) + " of another shape (" + list_some(misshapen) + ")";
+  if (!damaged.empty()) remark += "; " + std::to_string(damaged.size()) + " damaged (" + list_some(damaged) + ")";
+  if (!left_out.empty()) {
+    remark += "; warning: " + std::to_string(left_out.size()) + " left out, as the reference does (" + list_some(left_out) + ")";
+  }
   return remark;
 }
 

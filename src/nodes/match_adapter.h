@@ -30,7 +30,8 @@ patch::AdapterReport match_adapter(const formats::ModelFile& file, const Adapter
 // Whether a layer, as the file names it, belongs to a text encoder.
 bool is_text_layer(std::string_view layer);
 
-// What a user should weigh: layers that fit nothing, as far as `counts` takes them; "" when there are none.
+// What a user should weigh: layers that fit nothing, as far as `counts` takes them, and those that the reference's way leaves out; "" when there are
+// none.
 std::string adapter_remark(const patch::AdapterReport& report, const std::string& file, const std::function<bool(std::string_view layer)>& counts);
 
 }  // namespace veneer::nodes

@@ -58,6 +58,34 @@ NodeDef model_sampling_discrete() {
   return node;
 }
 
+sampling::ModelSampling continuous_sampling(const std::string& name, double sigma_min, double sigma_max) {
+  if (name == "edm_playground_v2.5" || name == "cosmos_rflow") {
+    throw Error(ErrorCode::unsupported, "this way of sampling belongs to a family of models that is not supported",
+                {{"input", "sampling"}, {"value", name}, {"allowed", "v_prediction, edm, eps"}});
+  }
+  const sampling::Prediction prediction = sampling::prediction_from_string(name);
+  const double sigma_data = prediction == sampling::Prediction::edm ? 0.5 : 1.0;
+  return with_input("sigma_max", [&] {
+    return sampling::ModelSampling::continuous(prediction, {.sigma_min = sigma_min, .sigma_max = sigma_max, .sigma_data = sigma_data});
+  });
+}
+
+NodeDef model_sampling_continuous_edm() {
+  const auto level = [](const char* name, double value) { return InputDef::number(name, value, 0.0, 1000.0, 0.001).with("round", false); };
+  NodeDef node = make_node({"ModelSamplingContinuousEDM", "ModelSamplingContinuousEDM", "advanced/model"},
+                           {model_input(), InputDef::choice("sampling", {"v_prediction", "edm", "edm_playground_v2.5", "eps", "cosmos_rflow"}),
+                            level("sigma_max", 120.0), level("sigma_min", 0.002)},
+                           {"MODEL"}, [](NodeContext&, const Inputs& in) {
+                             return changed_model(in, [&](ModelValue& model) {
+                               const auto sampling = std::make_shared<const sampling::ModelSampling>(
+                                   continuous_sampling(in.text("sampling"), in.number("sigma_min"), in.number("sigma_max")));
+                               model.patcher.add_object_patch(kModelSampling, variant::ModelObject::of(sampling->fingerprint(), sampling));
+                             });
+                           });
+  node.module = "comfy_extras.nodes_model_advanced";
+  return node;
+}
+
 NodeDef patch_model_add_downscale() {
   const auto method = [](const char* name) {
     return InputDef::choice(name, {"bicubic", "nearest-exact", "bilinear", "area", "bislerp"}).as_combo().with("multiselect", false);
@@ -125,6 +153,7 @@ std::vector<NodeDef> model_option_nodes() {
   return {free_u_node("FreeU", FreeUVersion::v1, 1.1, 1.2),
           free_u_node("FreeU_V2", FreeUVersion::v2, 1.3, 1.4),
           model_sampling_discrete(),
+          model_sampling_continuous_edm(),
           patch_model_add_downscale(),
           hyper_tile_node(),
           tome_patch_model()};

@@ -12,6 +12,7 @@ std::vector<graph::NodeDef> text_nodes();
 std::vector<graph::NodeDef> conditioning_nodes();
 std::vector<graph::NodeDef> latent_nodes();
 std::vector<graph::NodeDef> sampling_nodes();
+std::vector<graph::NodeDef> custom_sampling_nodes();
 std::vector<graph::NodeDef> vae_nodes();
 std::vector<graph::NodeDef> image_file_nodes();
 std::vector<graph::NodeDef> image_nodes();

@@ -1,11 +1,8 @@
 #include <string>
 
-#include "nodes/latent_preview.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
-#include "nodes/require_finite.h"
-#include "nodes/run_network.h"
-#include "nodes/services.h"
+#include "nodes/sampling_request.h"
 #include "nodes/values.h"
 #include "sampling/sample.h"
 #include "sampling/sampler.h"
@@ -53,29 +50,9 @@ InputDef negative_input() {
 InputDef latent_input() { return InputDef::socket("latent_image", "LATENT").tip("The latent image to denoise."); }
 InputDef model_input() { return InputDef::socket("model", "MODEL").tip("The model used for denoising the input latent."); }
 
-// Tells the node's progress, and the profile the step: from the end of the one before, so that what the sampler does between two evaluations counts.
-sampling::StepCallback step_callback(NodeContext& node) {
-  const bool previews = node.environment().find<LatentPreviews>() != nullptr;
-  Profile* profile = node.environment().get<ComputeSettings>().profile.get();
-  return [&node, previews, profile, begin = profile == nullptr ? 0 : profile->now_ns()](int step, int total, const Tensor&,
-                                                                                        const Tensor& denoised) mutable {
-    {
-      const ProfileSpan span(profile, ProfileKind::preview, previews ? "preview and progress" : "progress");
-      node.progress(step + 1, total, previews ? preview_latent(denoised) : std::nullopt);
-    }
-    if (profile != nullptr) begin = profile->add_until_now(ProfileKind::step, "step", std::to_string(step + 1), begin);
-  };
-}
-
 // The parts of a request that both nodes read alike.
 sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const char* seed_name) {
-  const ModelValue& model = in.get<ModelValue>("model");
-  // The patcher keeps the object for longer than the run.
-  sampling::SampleRequest request{.model_sampling = *model.patcher.get_model_object<sampling::ModelSampling>(kModelSampling),
-                                  .network = make_network(model, node.environment().get<ComputeSettings>(), node.cancel(),
-                                                          [&node](const std::string& remark) { node.progress_text(remark); })};
-  request.guidance = model.patcher.model_options().guidance;
-  request.scaling = model.latent_scaling;
+  sampling::SampleRequest request = sampling_request(node, in.get<ModelValue>("model"));
   request.positive = in.get<sampling::Conditioning>("positive");
   request.negative = in.get<sampling::Conditioning>("negative");
   request.latent = in.get<sampling::Latent>("latent_image");
@@ -84,14 +61,12 @@ sampling::SampleRequest make_request(NodeContext& node, const Inputs& in, const 
   request.steps = static_cast<int>(in.integer("steps"));
   request.cfg = in.number("cfg");
   request.seed = in.unsigned_integer(seed_name);
-  request.cancel = node.cancel();
-  request.callback = step_callback(node);
   return request;
 }
 
-NodeResult run(const sampling::SampleRequest& request) {
+NodeResult run(const sampling::SampleRequest& request, const ModelValue& model) {
   sampling::Latent out = request.latent;
-  out.samples = require_finite(sampling::sample(request), "latent");
+  out.samples = sample_finite(request, model);
   return {Value::of("LATENT", std::move(out))};
 }
 
@@ -107,7 +82,7 @@ NodeDef ksampler() {
                            {"LATENT"}, [](NodeContext& context, const Inputs& in) {
                              sampling::SampleRequest request = make_request(context, in, "seed");
                              request.denoise = in.number("denoise");
-                             return run(request);
+                             return run(request, in.get<ModelValue>("model"));
                            });
   node.outputs[0].tooltip = "The denoised latent.";
   node.description = "Uses the provided model, positive and negative conditioning to denoise the latent image.";
@@ -129,7 +104,7 @@ NodeDef ksampler_advanced() {
         request.last_step = static_cast<int>(in.integer("end_at_step"));
         request.force_full_denoise = in.text("return_with_leftover_noise") != "enable";
         request.disable_noise = in.text("add_noise") == "disable";
-        return run(request);
+        return run(request, in.get<ModelValue>("model"));
       });
 }
 

@@ -3,10 +3,14 @@
 //   MODEL ModelValue   CLIP ClipValue   VAE VaeValue   CONDITIONING sampling::Conditioning   LATENT sampling::Latent
 //   IMAGE Tensor [N, H, W, 3] f32 in 0..1   MASK Tensor [N, H, W] f32 in 0..1
 //   HOOKS variant::HookGroup   HOOK_KEYFRAMES variant::HookKeyframes   TIMESTEPS_RANGE TimestepsRange
+//   GUIDER GuiderValue   NOISE NoiseValue   SAMPLER SamplerValue   SIGMAS SigmasValue
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "models/clip/text_encoder.h"
 #include "models/unet/unet.h"
@@ -36,6 +40,29 @@ struct ClipValue {
   variant::HookGroupPtr hooks = {};       // on the encoder while it encodes, or null
   bool schedule_hooks = false;            // encodes once for each part of the run in which their keyframes differ; otherwise keyframes do not count
   variant::HookGroupPtr cond_hooks = {};  // what encoded prompts bring to the diffusion model, or null
+};
+
+// A model, prompts, and how their predictions become one.
+struct GuiderValue {
+  ModelValue model;
+  sampling::GuidanceOptions guidance;
+  sampling::Conditioning positive, negative;
+  double cfg = 1;
+};
+
+// The starting noise, made from a seed, or none. Samplers' own noise has the same seed.
+struct NoiseValue {
+  uint64_t seed = 0;
+  bool none = false;
+};
+
+struct SamplerValue {
+  std::string name;  // of a SamplerDef
+};
+
+// The noise levels of a run, descending; empty: nothing to do.
+struct SigmasValue {
+  std::vector<float> sigmas;
 };
 
 // A part of a run, as shares of it.

@@ -30,13 +30,17 @@ struct AdapterReport {
     std::string key;
     std::string reason;     // the broken rule
     std::string want, got;  // shapes, empty when the tensors do not even fit each other
+    std::string tensors;    // the layer's, as the file names them, with their shapes
   };
 
   // Weight key -> value, to be handed to add_patches.
   std::map<std::string, PatchValuePtr, std::less<>> patches;
-  std::vector<Match> matched;        // one per patch, in order of the keys
+  std::vector<Match> matched;        // one per patch that changes its weight, in order of the keys
   std::vector<Mismatch> mismatched;  // layers with a known name that fit neither the model nor each other; not in `patches`
   std::vector<Match> overridden;     // layers that a later spelling or kind of the same weight replaced
+  // PatchCompat::reference only: layers that are in `patches`, as in the reference, and leave their weight as it is, since they do not fit it or the
+  // reference fails on their kind.
+  std::vector<Mismatch> left_out;
   // File tensors that nothing used, sorted, and the layers that they belong to (the pair up/down of an unknown layer counts once).
   std::vector<std::string> unused_keys;
   std::vector<std::string> unused_layers;
@@ -46,24 +50,32 @@ struct AdapterReport {
 };
 
 struct AdapterOptions {
-  // PatchCompat::reference: a missing factor is an Error(corrupt) with "tensor", alpha and dora_scale always count as used, and shapes are not
-  // compared with the model's.
+  // PatchCompat::reference: a missing factor is an Error(corrupt) with "tensor", alpha and dora_scale always count as used, and what does not fit is
+  // in `left_out`, not in `mismatched`.
   PatchCompat compat = PatchCompat::standard;
+  // For the origins of the values.
+  std::string file_name = {};
 };
 
 // All tensors of a file.
 AdapterTensors adapter_tensors(const formats::ModelFile& file);
 
-// Reads what `map` names. `shape_of` may be empty: then shapes are checked when a weight is calculated. Reads no tensor's content but alphas.
+// Reads what `map` names, in PatchCompat::standard also behind PEFT's "base_model.model.". `shape_of` may be empty: then shapes are checked when a
+// weight is calculated. A layer that would grow a weight beyond most_grown_elements counts as mismatched. Reads no tensor's content but alphas and
+// reshape_weights.
 AdapterReport load_adapter(const AdapterTensors& tensors, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
-// The same for a file, whose metadata helps to tell its architecture.
+// The same for a file, whose metadata helps to tell its architecture and which gives the origins their name.
 AdapterReport load_adapter(const formats::ModelFile& file, const KeyMap& map, const ShapeOf& shape_of, const AdapterOptions& options = {});
 
 // "sd1", "sd2", "sdxl", "sd3", "flux", ... or "unknown": the model that an adapter was trained for, from metadata that trainers write and from names
 // and extents of its layers.
 std::string guess_architecture(const AdapterTensors& tensors, const std::map<std::string, std::string>& metadata);
 
-// For a file of which nothing matched: Error(invalid) naming the file, its architecture and the model's.
+// Before every name in files that PEFT saves of a whole model.
+inline constexpr std::string_view kPeftPrefix = "base_model.model.";
+
+// For a file of which nothing matched: Error(invalid) naming the file, its architecture and the model's, and of the first layer its tensors and the
+// rule that it breaks.
 Error no_match_error(std::string_view file_name, const AdapterReport& report, std::string_view model_architecture);
 
 }  // namespace veneer::patch

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "patch/testing/patch_testing.h"
+#include "patch/working_weight.h"
 
 namespace veneer::patch {
 namespace {
@@ -179,6 +180,103 @@ TEST(AdapterFile, NoMatchNamesTheFileAndBothArchitectures) {
   EXPECT_EQ(error.find("model architecture"), "sd1");
 }
 
+TEST(AdapterFile, NoMatchNamesTheFirstTensorsAndTheRule) {
+  AdapterTensors file;
+  add_pair(file, "lora_unet_blocks_1", 8, 7);
+  const Error misshapen = no_match_error("style.safetensors", Model().load(file), "sd1");
+  EXPECT_THAT(std::string(misshapen.find("tensor")), HasSubstr("lora_unet_blocks_1.lora_down.weight [2, 7]"));
+  EXPECT_EQ(misshapen.find("key"), "diffusion_model.blocks.1.weight");
+  EXPECT_EQ(misshapen.find("want"), "[8, 6]");
+  EXPECT_FALSE(misshapen.find("rule").empty());
+  file = {};
+  add_pair(file, "other");
+  const Error unknown = no_match_error("style.safetensors", Model().load(file), "sd1");
+  EXPECT_EQ(unknown.find("tensor"), "other.lora_down.weight");
+  EXPECT_THAT(std::string(unknown.find("allowed")), HasSubstr("kohya"));
+}
+
+TEST(AdapterFile, ValuesKnowWhereTheyWereRead) {
+  AdapterTensors file;
+  add_pair(file, "lora_unet_blocks_1");
+  AdapterOptions options;
+  options.file_name = "style.safetensors";
+  const Model model;
+  const AdapterReport report = load_adapter(file, model.map, model.shape_of(), options);
+  const PatchOrigin* origin = report.patches.at("diffusion_model.blocks.1.weight")->origin();
+  ASSERT_NE(origin, nullptr);
+  EXPECT_EQ(origin->file, "style.safetensors");
+  EXPECT_EQ(origin->layer, "lora_unet_blocks_1");
+  ASSERT_THAT(origin->tensors, SizeIs(2));
+  EXPECT_EQ(origin->tensors[1].first, "lora_unet_blocks_1.lora_up.weight");
+}
+
+// A few kilobytes of rank 1 must not become gigabytes.
+TEST(AdapterFile, AWeightGrowsToALimitAndNoFurther) {
+  const auto grown = [](int64_t rows) {
+    Tensor extents = Tensor::empty({2}, DType::i64);
+    extents.mutable_data<int64_t>()[0] = rows;
+    extents.mutable_data<int64_t>()[1] = 6;
+    AdapterTensors file;
+    add_pair(file, "lora_unet_blocks_1", rows, 6, 1);
+    file["lora_unet_blocks_1.reshape_weight"] = extents;
+    return file;
+  };
+  const int64_t most = most_grown_elements({8, 6}) / 6;
+  for (const PatchCompat compat : {PatchCompat::standard, PatchCompat::reference}) {
+    EXPECT_THAT(Model().load(grown(9), compat).patches, SizeIs(1));
+    EXPECT_THAT(Model().load(grown(most), compat).patches, SizeIs(1));
+    const AdapterReport report = Model().load(grown(most + 1), compat);
+    EXPECT_THAT(report.patches, IsEmpty());
+    ASSERT_THAT(report.mismatched, SizeIs(1));
+    EXPECT_THAT(report.mismatched[0].reason, HasSubstr("limit: " + std::to_string(most_grown_elements({8, 6}))));
+    EXPECT_EQ(report.mismatched[0].got, Shape({most + 1, 6}).to_string());
+    EXPECT_THAT(report.mismatched[0].tensors, HasSubstr("lora_unet_blocks_1.reshape_weight"));
+  }
+}
+
+TEST(AdapterFile, AReshapeThatIsNotTheFactorsProductIsDamage) {
+  AdapterTensors file;
+  add_pair(file, "lora_unet_blocks_1");
+  file["lora_unet_blocks_1.reshape_weight"] = tensor({2}, {1048576, 1048576});
+  const AdapterReport report = Model().load(file);
+  EXPECT_THAT(report.patches, IsEmpty());
+  ASSERT_THAT(report.mismatched, SizeIs(1));
+  EXPECT_EQ(report.mismatched[0].got, "[1048576, 1048576]");
+}
+
+TEST(AdapterFile, WhatTheReferenceLeavesOutIsReported) {
+  AdapterTensors file;
+  add_pair(file, "lora_unet_blocks_0");
+  add_pair(file, "lora_unet_blocks_1", 8, 7);
+  file["lora_unet_blocks_2.oft_blocks"] = random_tensor({1, 2, 4, 4}, 1);  // BOFT without an alpha
+  // As many elements as the weight: the reference takes it.
+  add_pair(file, "lora_unet_blocks_3", 6, 8);
+  const AdapterReport report = Model().load(file, PatchCompat::reference);
+  EXPECT_THAT(report.patches, SizeIs(4));
+  EXPECT_THAT(report.matched, SizeIs(2));
+  EXPECT_THAT(report.mismatched, IsEmpty());
+  ASSERT_THAT(report.left_out, SizeIs(2));
+  EXPECT_EQ(report.left_out[0].key, "diffusion_model.blocks.1.weight");
+  EXPECT_EQ(report.left_out[0].want, "[8, 6]");
+  EXPECT_THAT(report.left_out[0].got, HasSubstr("[2, 7]"));
+  EXPECT_THAT(report.left_out[1].reason, HasSubstr("alpha"));
+  EXPECT_THAT(Model().load(file).left_out, IsEmpty());
+}
+
+TEST(AdapterFile, ReadsTheNamesThatPeftGivesToAWholeModel) {
+  for (const char* suffix : {"", ".default"}) {
+    const std::string layer = "base_model.model.diffusion_model.blocks.1";
+    AdapterTensors file;
+    file[layer + ".lora_A" + suffix + ".weight"] = random_tensor({2, 6}, 1);
+    file[layer + ".lora_B" + suffix + ".weight"] = random_tensor({8, 2}, 2);
+    const AdapterReport report = Model().load(file);
+    ASSERT_THAT(report.matched, SizeIs(1));
+    EXPECT_EQ(report.matched[0].layer, layer);
+    EXPECT_EQ(report.matched[0].key, "diffusion_model.blocks.1.weight");
+    EXPECT_THAT(Model().load(file, PatchCompat::reference).patches, IsEmpty());
+  }
+}
+
 TEST(AdapterFile, GuessesTheArchitectureFromMetadataNamesAndExtents) {
   const auto guess = [](const char* name, const Shape& shape) { return guess_architecture({{name, Tensor::zeros(shape, DType::f32)}}, {}); };
   EXPECT_EQ(guess_architecture({}, {{"ss_base_model_version", "sdxl_base_v1-0"}}), "sdxl");
@@ -217,6 +315,16 @@ TEST(KeyMap, TheSecondTextEncoderIsTe2OnlyBesideTheFirst) {
   EXPECT_EQ(*both.find("lora_te2_text_model_encoder_layers_0_mlp_fc1"), g);
   EXPECT_EQ(*both.find("lora_te1_text_model_encoder_layers_0_mlp_fc1"), l);
   EXPECT_EQ(*alone.find("lora_te_text_model_encoder_layers_0_mlp_fc1"), g);
+}
+
+TEST(KeyMap, KnowsTheLayersOfATextEncoderAlone) {
+  const std::string l = "clip_l.transformer.text_model.encoder.layers.0.mlp.fc1.weight";
+  KeyMap standard, reference;
+  add_clip_keys(standard, std::vector<std::string>{l});
+  add_clip_keys(reference, std::vector<std::string>{l}, PatchCompat::reference);
+  ASSERT_NE(standard.find("text_model.encoder.layers.0.mlp.fc1"), nullptr);
+  EXPECT_EQ(*standard.find("text_model.encoder.layers.0.mlp.fc1"), l);
+  EXPECT_EQ(reference.find("text_model.encoder.layers.0.mlp.fc1"), nullptr);
 }
 
 TEST(KeyMap, RefusesALayoutThatLacksDepths) {

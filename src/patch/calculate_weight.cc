@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "patch/blame.h"
 #include "patch/finite.h"
 #include "patch/slice.h"
 #include "patch/stream_weight.h"
@@ -47,15 +48,20 @@ void apply_to(WorkingWeight& weight, const PatchRecord& record, const CalculateO
       record.value->apply(weight, record.strength_patch, function);
     } catch (const Error& error) {
       if (options.skipped != nullptr) {
-        options.skipped->push_back(error.with("kind", std::string(record.value->kind())).with("key", std::string(key)).what());
+        const Error whole = with_origin(error.with("kind", std::string(record.value->kind())), *record.value);
+        options.skipped->push_back(whole.with("key", std::string(key)).what());
       }
     }
     return;
   }
-  record.value->check(weight.shape());
-  // Strength 0 is the base to the bit, whatever infinities or functions a file brings.
-  if (record.strength_patch == 0) return;
-  record.value->apply(weight, record.strength_patch, function);
+  try {
+    record.value->check(weight.shape());
+    // Strength 0 is the base to the bit, whatever infinities or functions a file brings.
+    if (record.strength_patch == 0) return;
+    record.value->apply(weight, record.strength_patch, function);
+  } catch (const Error& error) {
+    throw with_origin(error, *record.value);
+  }
 }
 
 void apply_record(WorkingWeight& weight, const PatchRecord& record, const CalculateOptions& options, std::string_view key) {
@@ -92,10 +98,11 @@ Tensor calculate_weight(const Tensor& base, std::span<const PatchRecord> records
     if (std::optional<Tensor> streamed = stream_weight(base, records, dtype, key, options)) return std::move(*streamed);
     WorkingWeight weight(working_copy(base, options), options.working, options.compat, false);
     for (const PatchRecord& record : records) apply_record(weight, record, options, key);
-    if (options.compat == PatchCompat::standard && !all_finite_in(weight.values().floats(), dtype)) throw_unless_base_is_broken(base);
+    const bool check = options.compat == PatchCompat::standard && options.check_finite;
+    if (check && !all_finite_in(weight.values().floats(), dtype) && is_finite(base)) throw not_finite_error(base, records, dtype, key, options);
     return store(weight.values(), dtype, base.scale(), key, options);
   } catch (const Error& error) {
-    throw error.find("key").empty() ? error.with("key", std::string(key)) : error;
+    throw error.find("key").empty() && !key.empty() ? error.with("key", std::string(key)) : error;
   }
 }
 

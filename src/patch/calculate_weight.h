@@ -26,6 +26,8 @@ struct CalculateOptions {
   // The base stands for `base_scale` times its values: records act on the product, and an fp8 result is stored divided by it. A base that carries a
   // scale of its own (Tensor::scale) needs none here; an fp8 result then carries it too.
   float base_scale = 1;
+  // false: what becomes infinite or NaN is returned as it is, in PatchCompat::standard too.
+  bool check_finite = true;
   // Where the result's bytes come from; a caller that makes many weights in a row saves the page faults of fresh memory with a cache.
   Allocator* allocator = nullptr;
   // PatchCompat::reference only: receives a line for each record that was left out because it does not fit.
@@ -33,8 +35,8 @@ struct CalculateOptions {
 };
 
 // Applies `records` in order to `base` (any floating dtype) and returns a new tensor. `key` names the weight in errors and seeds fp8 rounding.
-// Throws Error(invalid) naming key, want and got if a record does not fit, and Error(corrupt) if a finite base became infinite or NaN. With no
-// records the result equals the base.
+// Throws Error(invalid) naming key, want and got if a record does not fit, and Error(corrupt) if a finite base became infinite or NaN; both name the
+// adapter's file and tensors where the record's value knows them. With no records the result equals the base.
 Tensor calculate_weight(const Tensor& base, std::span<const PatchRecord> records, std::string_view key, const CalculateOptions& options);
 
 // The shape of the result.

@@ -1,12 +1,6 @@
 #include "patch/finite.h"
 
-#include <atomic>
-#include <cmath>
 #include <limits>
-
-#include "base/parallel.h"
-#include "tensor/convert.h"
-#include "veneer/error.h"
 
 namespace veneer::patch {
 namespace {
@@ -20,20 +14,10 @@ float largest_of(DType dtype) {
 
 }  // namespace
 
-bool all_finite_in(std::span<const float> values, DType dtype) {
-  const float largest = largest_of(dtype);
-  std::atomic<bool> finite{true};
-  parallel_for(values.size(), size_t{1} << 16, [&](size_t begin, size_t end) {
-    int bad = 0;
-    for (size_t i = begin; i < end; ++i) bad |= !(std::fabs(values[i]) <= largest);  // also for NaN
-    if (bad != 0) finite = false;
-  });
-  return finite;
-}
+bool all_finite_in(std::span<const float> values, DType dtype) { return is_finite_in(largest_magnitude(values), dtype); }
 
-void throw_unless_base_is_broken(const Tensor& base) {
-  const Tensor values = to_dtype(base, DType::f32);
-  if (all_finite_in(values.floats(), DType::f32)) throw Error(ErrorCode::corrupt, "patch: patched weight is not finite");
-}
+bool is_finite_in(float magnitude, DType dtype) { return magnitude <= largest_of(dtype); }
+
+bool is_finite(const Tensor& base) { return is_finite_in(largest_magnitude(base), DType::f32); }
 
 }  // namespace veneer::patch

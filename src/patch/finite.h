@@ -10,7 +10,15 @@ namespace veneer::patch {
 // Whether every value stays finite when it is stored in `dtype`. fp8 results are clamped, so every finite value does.
 bool all_finite_in(std::span<const float> values, DType dtype);
 
-// Throws Error(corrupt) unless the base had values that are not finite itself.
-void throw_unless_base_is_broken(const Tensor& base);
+// The largest magnitude; NaN when a value is NaN.
+float largest_magnitude(std::span<const float> values);
+// Of a stored tensor of a floating dtype.
+float largest_magnitude(const Tensor& tensor);
+
+// Whether a magnitude stays finite when it is stored in `dtype`; false for NaN.
+bool is_finite_in(float magnitude, DType dtype);
+
+// Whether every value of a base weight is finite. Some checkpoints have broken ones, which stay as they are.
+bool is_finite(const Tensor& base);
 
 }  // namespace veneer::patch

@@ -45,7 +45,7 @@ struct UnetLayout {
 void add_unet_keys(KeyMap& map, std::span<const std::string> keys, const UnetLayout& layout, PatchCompat compat = PatchCompat::standard);
 
 // The same for text encoders, whose keys begin with "clip_l.transformer." (or clip_g, clip_h).
-void add_clip_keys(KeyMap& map, std::span<const std::string> keys);
+void add_clip_keys(KeyMap& map, std::span<const std::string> keys, PatchCompat compat = PatchCompat::standard);
 
 // diffusers' name -> name in the SD layout (without "diffusion_model."), for every weight that the layout can have.
 std::vector<KeyMap::Entry> diffusers_unet_names(const UnetLayout& layout);

@@ -32,7 +32,7 @@ struct Encoder {
 
 }  // namespace
 
-void add_clip_keys(KeyMap& map, std::span<const std::string> keys) {
+void add_clip_keys(KeyMap& map, std::span<const std::string> keys, PatchCompat compat) {
   std::unordered_set<std::string_view> known(keys.begin(), keys.end());
   bool has_l = false;
   for (const std::string& key : keys) {
@@ -55,6 +55,9 @@ void add_clip_keys(KeyMap& map, std::span<const std::string> keys) {
         if (!known.contains(key)) continue;
         for (const std::string_view prefix : encoder.kohya_prefixes) map.add(text({prefix, "_text_model_encoder_layers_", index, "_", kohya}), key);
         map.add(text({encoder.diffusers_prefix, ".text_model.encoder.layers.", index, ".", name}), key);
+        // As transformers and PEFT name the layers of an encoder alone.
+        const bool only = compat == PatchCompat::standard && encoder.diffusers_prefix == "text_encoder";
+        if (only) map.add(text({"text_model.encoder.layers.", index, ".", name}), key);
       }
     }
   }

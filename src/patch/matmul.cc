@@ -14,7 +14,16 @@ HWY_BEFORE_NAMESPACE();
 namespace veneer::patch::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kRows rows (1 or 4) of kVectors vectors (1 or 2) of c; kAdd: c += factor * product. Multiply and add apart, not fused: see the header.
+// sum + a * b as the vectors have it.
+HWY_INLINE float multiply_add(float a, float b, float sum) {
+#if HWY_NATIVE_FMA
+  return __builtin_fmaf(a, b, sum);
+#else
+  return sum + a * b;
+#endif
+}
+
+// kRows rows (1 or 4) of kVectors vectors (1 or 2) of c; kAdd: c += factor * product.
 template <size_t kRows, size_t kVectors, bool kAdd>
 HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float factor, float* HWY_RESTRICT c, size_t k, size_t n) {
   const hn::ScalableTag<float> d;
@@ -25,8 +34,8 @@ HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, 
     const auto b1 = kVectors == 2 ? hn::LoadU(d, b + i * n + lanes) : b0;
     const auto step = [&](auto& s0, auto& s1, float value) HWY_ATTR {
       const auto f = hn::Set(d, value);
-      s0 = hn::Add(s0, hn::Mul(f, b0));
-      if constexpr (kVectors == 2) s1 = hn::Add(s1, hn::Mul(f, b1));
+      s0 = hn::MulAdd(f, b0, s0);
+      if constexpr (kVectors == 2) s1 = hn::MulAdd(f, b1, s1);
     };
     step(s00, s01, a[i]);
     if constexpr (kRows == 4) {
@@ -60,7 +69,7 @@ void tile_rows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float f
   for (; j < width; ++j) {
     for (size_t row = 0; row < kRows; ++row) {
       float sum = 0;
-      for (size_t i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + j];
+      for (size_t i = 0; i < k; ++i) sum = multiply_add(a[row * k + i], b[i * n + j], sum);
       c[row * n + j] = kAdd ? c[row * n + j] + factor * sum : sum;
     }
   }

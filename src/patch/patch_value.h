@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fingerprint.h"
@@ -26,6 +27,13 @@ struct WeightFunction {
   std::function<void(std::span<float>)> apply;
 };
 
+// Where a value was read, for errors and reports. No part of its content.
+struct PatchOrigin {
+  std::string file;                                     // the adapter's, as it was opened
+  std::string layer;                                    // as the file names it
+  std::vector<std::pair<std::string, Tensor>> tensors;  // those of the layer that the value was made of, by their names in the file
+};
+
 // A difference in factored form: scale * up @ down, to run as a branch beside the weight.
 struct LowRank {
   Tensor up;         // [out, rank], dtype as in the file
@@ -36,7 +44,7 @@ struct LowRank {
 class PatchValue;
 using PatchValuePtr = std::shared_ptr<const PatchValue>;
 
-// All members may be called from several threads at once.
+// All const members may be called from several threads at once.
 class PatchValue {
  public:
   virtual ~PatchValue() = default;
@@ -50,9 +58,15 @@ class PatchValue {
   const Fingerprint& fingerprint() const;
   // Bytes of all tensors as stored.
   size_t size_bytes() const;
+  // Null for values that come from no file.
+  const PatchOrigin* origin() const { return origin_.get(); }
+  // To be called by the one who made the value, before it is shared.
+  void set_origin(std::shared_ptr<const PatchOrigin> origin) { origin_ = std::move(origin); }
 
   // Throws Error(invalid) with "want" (the weight's shape) and "got" unless the value fits a weight of this shape.
   virtual void check(const Shape& weight) const = 0;
+  // Why the reference implementation fails on the value and leaves a weight as it is, although it fits; "" when it does not.
+  virtual std::string_view reference_fault() const { return {}; }
   // The shape that a weight has afterwards: another one only for kinds that grow a weight.
   virtual Shape shape_after(const Shape& weight) const { return weight; }
   // Applies the value with `strength`; `function` may be null. check() has passed. Throws Error without having changed the weight.
@@ -79,6 +93,7 @@ class PatchValue {
   std::vector<Tensor> tensors_;
   std::vector<double> numbers_;
   std::optional<Fingerprint> identity_;
+  std::shared_ptr<const PatchOrigin> origin_;
   mutable std::once_flag once_;
   mutable Fingerprint fingerprint_;
 };

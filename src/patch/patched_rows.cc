@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "patch/blame.h"
 #include "patch/finite.h"
 #include "tensor/convert.h"
 #include "veneer/error.h"
@@ -17,19 +18,21 @@ std::optional<PatchedRows> PatchedRows::make(const Tensor& base, std::span<const
     for (const PatchRecord& record : records) check_record(record);
     std::optional<RowSteps> steps = RowSteps::make(base.shape(), records, options.compat);
     if (!steps) return std::nullopt;
-    return PatchedRows(base, std::move(*steps), stored, key, options);
+    return PatchedRows(base, records, std::move(*steps), stored, key, options);
   } catch (const Error& error) {
-    throw error.with("key", std::string(key));
+    throw error.find("key").empty() && !key.empty() ? error.with("key", std::string(key)) : error;
   }
 }
 
-PatchedRows::PatchedRows(Tensor base, RowSteps steps, DType stored, std::string_view key, const CalculateOptions& options)
+PatchedRows::PatchedRows(Tensor base, std::span<const PatchRecord> records, RowSteps steps, DType stored, std::string_view key,
+                         const CalculateOptions& options)
     : base_(std::move(base)),
+      records_(records.begin(), records.end()),
       steps_(std::move(steps)),
       stored_(stored),
       key_(key),
       base_scale_(options.base_scale),
-      check_(options.compat == PatchCompat::standard) {}
+      check_(options.compat == PatchCompat::standard && options.check_finite) {}
 
 void PatchedRows::rows(int64_t first, int64_t count, std::span<float> out) const {
   // A block's values stay in the second cache from one step to the next.
@@ -51,7 +54,10 @@ void PatchedRows::make_block(int64_t first, int64_t count, std::span<float> out)
   if (!check_ || all_finite_in(out, stored_)) return;
   std::vector<float> plain(out.size());
   copy_range_to_f32(base_, at, plain);
-  if (all_finite_in(plain, DType::f32)) throw Error(ErrorCode::corrupt, "patch: patched weight is not finite", {{"key", key_}});
+  if (!all_finite_in(plain, DType::f32)) return;
+  CalculateOptions options;
+  options.base_scale = base_scale_;
+  throw not_finite_error(base_, records_, stored_, key_, options);
 }
 
 }  // namespace veneer::patch

@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "compute/row_source.h"
 #include "patch/calculate_weight.h"
@@ -20,14 +22,15 @@ class PatchedRows final : public compute::RowSource {
                                          const CalculateOptions& options);
 
   const Shape& shape() const override { return base_.shape(); }
-  // Throws Error(corrupt) naming the key when a finite base became infinite or NaN.
+  // Throws Error(corrupt) naming the key and the adapter's tensor when a finite base became infinite or NaN.
   void rows(int64_t first, int64_t count, std::span<float> out) const override;
 
  private:
-  PatchedRows(Tensor base, RowSteps steps, DType stored, std::string_view key, const CalculateOptions& options);
+  PatchedRows(Tensor base, std::span<const PatchRecord> records, RowSteps steps, DType stored, std::string_view key, const CalculateOptions& options);
   void make_block(int64_t first, int64_t count, std::span<float> out) const;
 
   Tensor base_;
+  std::vector<PatchRecord> records_;  // for the error that says which of them is at fault
   RowSteps steps_;
   DType stored_;
   std::string key_;

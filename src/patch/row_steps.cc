@@ -2,13 +2,27 @@
 
 #include <utility>
 
+#include "patch/blame.h"
+
 namespace veneer::patch {
+
+namespace {
+
+void check_fit(const PatchValue& value, const Shape& shape) {
+  try {
+    value.check(shape);
+  } catch (const Error& error) {
+    throw with_origin(error, value);
+  }
+}
+
+}  // namespace
 
 std::optional<RowSteps> RowSteps::make(const Shape& shape, std::span<const PatchRecord> records, PatchCompat compat) {
   RowSteps out;
   for (const PatchRecord& record : records) {
     if (record.offset || record.function || !record.value || record.value->shape_after(shape) != shape) return std::nullopt;
-    if (compat == PatchCompat::standard) record.value->check(shape);
+    if (compat == PatchCompat::standard) check_fit(*record.value, shape);
     Step step;
     step.strength_model = static_cast<float>(record.strength_model);
     if (record.strength_patch != 0 || compat == PatchCompat::reference) {

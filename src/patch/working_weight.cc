@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -90,10 +91,20 @@ void WorkingWeight::add(Tensor difference, double factor, const WeightFunction* 
   for_rounded(w, dtype_, [&](size_t i) { return w[i] + d[i]; });
 }
 
+int64_t most_grown_elements(const Shape& from) {
+  constexpr int64_t kMostTimes = 16;
+  constexpr int64_t kAlways = int64_t{1} << 20;
+  const int64_t elements = from.num_elements();
+  return std::max(kAlways, elements > std::numeric_limits<int64_t>::max() / kMostTimes ? elements : elements * kMostTimes);
+}
+
 void check_padding(const Shape& from, const Shape& shape) {
   bool fits = from.rank() == shape.rank();
   for (int i = 0; fits && i < from.rank(); ++i) fits = shape[i] >= from[i];
   if (!fits) throw does_not_fit("patch: padded shape is smaller than the weight", from, shape);
+  const int64_t limit = most_grown_elements(from);
+  if (shape == from || shape.num_elements() <= limit) return;
+  throw does_not_fit("patch: the weight would grow beyond the limit", from, shape).with("limit", std::to_string(limit) + " elements");
 }
 
 void WorkingWeight::pad_to(const Shape& shape) {

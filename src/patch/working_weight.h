@@ -53,7 +53,12 @@ class WorkingWeight {
 // Throws Error(invalid) unless dora_scale has one element per output row or per input column of the weight.
 void check_dora_scale(const Tensor& dora_scale, const Shape& weight);
 
-// Throws Error(invalid) unless `shape` is `from` or larger in each dimension.
+// The most elements that a patch may make of a weight of this shape by growing it. Inpainting and control adapters widen a layer two to six times; a
+// few bytes of low rank must not ask for all of the memory.
+int64_t most_grown_elements(const Shape& from);
+
+// Throws Error(invalid) with "want", "got" unless `shape` is `from` or larger in each dimension, and with "limit" too when it has more than
+// most_grown_elements.
 void check_padding(const Shape& from, const Shape& shape);
 
 }  // namespace veneer::patch

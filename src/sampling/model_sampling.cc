@@ -11,6 +11,7 @@ namespace veneer::sampling {
 namespace {
 
 constexpr int kFlowTimesteps = 1000;
+constexpr int kContinuousLevels = 1000;
 constexpr int kMaxTimesteps = 1'000'000;
 constexpr double kAboveEverySigma = 999999999.9;
 
@@ -95,11 +96,12 @@ void for_each_row(std::span<const float> sigma, const Tensor& x, const Fn& fn) {
 }  // namespace
 
 Prediction prediction_from_string(std::string_view name) {
-  for (const Prediction p : {Prediction::eps, Prediction::v, Prediction::x0, Prediction::img_to_img, Prediction::lcm, Prediction::flow}) {
+  for (const Prediction p :
+       {Prediction::eps, Prediction::v, Prediction::x0, Prediction::img_to_img, Prediction::lcm, Prediction::flow, Prediction::edm}) {
     if (to_string(p) == name) return p;
   }
   throw Error(ErrorCode::invalid, "model sampling: unknown prediction",
-              {{"name", std::string(name)}, {"allowed", "eps, v_prediction, x0, img_to_img, lcm, flow"}});
+              {{"name", std::string(name)}, {"allowed", "eps, v_prediction, x0, img_to_img, lcm, flow, edm"}});
 }
 
 std::string_view to_string(Prediction prediction) {
@@ -110,6 +112,7 @@ std::string_view to_string(Prediction prediction) {
     case Prediction::img_to_img: return "img_to_img";
     case Prediction::lcm: return "lcm";
     case Prediction::flow: return "flow";
+    case Prediction::edm: return "edm";
   }
   return "";
 }
@@ -119,7 +122,9 @@ ModelSampling ModelSampling::discrete(Prediction prediction, const BetaSchedule&
 }
 
 ModelSampling ModelSampling::distilled(Prediction prediction, int original_timesteps, const BetaSchedule& betas, bool zero_terminal_snr) {
-  if (prediction == Prediction::flow) throw Error(ErrorCode::invalid, "model sampling: flow has no table of betas");
+  if (prediction == Prediction::flow || prediction == Prediction::edm) {
+    throw Error(ErrorCode::invalid, "model sampling: flow and edm have no table of betas");
+  }
   std::vector<double> sigmas = sigmas_of(make_betas(betas));
   if (original_timesteps < 2 || betas.timesteps % original_timesteps != 0) {
     throw Error(ErrorCode::invalid, "model sampling: the distilled timesteps have to divide the timesteps",
@@ -156,15 +161,41 @@ ModelSampling ModelSampling::flow(double shift, double multiplier) {
   return out;
 }
 
+ModelSampling ModelSampling::continuous(Prediction prediction, const ContinuousLevels& levels) {
+  if (prediction != Prediction::eps && prediction != Prediction::v && prediction != Prediction::edm) {
+    throw Error(ErrorCode::invalid, "model sampling: this prediction has no continuous noise levels",
+                {{"prediction", std::string(to_string(prediction))}, {"allowed", "eps, v_prediction, edm"}});
+  }
+  const bool in_order = levels.sigma_min > 0 && levels.sigma_max > levels.sigma_min && std::isfinite(levels.sigma_max);
+  if (!in_order || !(levels.sigma_data > 0) || !std::isfinite(levels.sigma_data)) {
+    throw Error(ErrorCode::invalid, "model sampling: noise levels have to be positive and in order",
+                {{"sigma_min", std::to_string(levels.sigma_min)},
+                 {"sigma_max", std::to_string(levels.sigma_max)},
+                 {"sigma_data", std::to_string(levels.sigma_data)},
+                 {"allowed", "0 < sigma_min < sigma_max"}});
+  }
+  ModelSampling out;
+  out.prediction_ = prediction;
+  out.levels_ = levels;
+  const double low = std::log(levels.sigma_min), high = std::log(levels.sigma_max);
+  for (int i = 0; i < kContinuousLevels; ++i) {
+    out.sigmas_.push_back(std::exp(static_cast<float>(low + (high - low) * i / (kContinuousLevels - 1))));
+    out.log_sigmas_.push_back(std::log(out.sigmas_.back()));
+  }
+  return out;
+}
+
 Fingerprint ModelSampling::fingerprint() const {
   FingerprintBuilder builder;
   builder.add("model sampling").add(prediction_).add(shift_).add(multiplier_).add(skip_steps_);
+  if (levels_) builder.add("continuous").add(levels_->sigma_data);
   return builder.add_bytes(std::as_bytes(std::span(sigmas_))).add_bytes(std::as_bytes(std::span(log_sigmas_))).finish();
 }
 
 float ModelSampling::timestep(float sigma) const {
   if (is_flow()) return sigma * static_cast<float>(multiplier_);
   const float log_sigma = std::log(sigma);
+  if (levels_) return 0.25F * log_sigma;
   size_t best = 0;
   float best_distance = std::numeric_limits<float>::infinity();
   for (size_t i = 0; i < log_sigmas_.size(); ++i) {
@@ -179,6 +210,7 @@ float ModelSampling::timestep(float sigma) const {
 
 float ModelSampling::sigma(float timestep) const {
   if (is_flow()) return shifted(static_cast<float>(shift_), timestep / static_cast<float>(multiplier_));
+  if (levels_) return std::exp(timestep / 0.25F);
   const float position = skip_steps_ == 1 ? timestep : (timestep - static_cast<float>(skip_steps_ - 1)) / static_cast<float>(skip_steps_);
   const float t = std::isnan(position) ? 0.0F : std::clamp(position, 0.0F, static_cast<float>(sigmas_.size() - 1));
   const auto low = static_cast<size_t>(std::floor(t));
@@ -191,6 +223,10 @@ double ModelSampling::percent_to_sigma(double percent) const {
   if (percent <= 0) return is_flow() ? 1.0 : kAboveEverySigma;
   if (percent >= 1) return 0.0;
   if (is_flow()) return shifted(shift_, 1.0 - percent);
+  if (levels_) {
+    const double low = std::log(levels_->sigma_min), high = std::log(levels_->sigma_max);
+    return std::exp((high - low) * (1.0 - percent) + low);
+  }
   const double last = static_cast<double>(sigmas_.size()) * skip_steps_ - 1.0;
   return static_cast<double>(sigma(static_cast<float>((1.0 - percent) * last)));
 }
@@ -219,8 +255,9 @@ Tensor ModelSampling::calculate_input(std::span<const float> sigma, const Tensor
   }
   Tensor out = Tensor::empty(x.shape(), DType::f32);
   float* to = out.mutable_data<float>();
+  const float data_variance = this->data_variance();
   for_each_row(sigma, x, [&](float s, size_t begin, size_t end) {
-    const float scale = std::sqrt(s * s + 1.0F);
+    const float scale = std::sqrt(s * s + data_variance);
     for (size_t i = begin; i < end; ++i) to[i] = x.data<float>()[i] / scale;
   });
   return out;
@@ -234,16 +271,19 @@ Tensor ModelSampling::calculate_denoised(std::span<const float> sigma, const Ten
   float* out = result.mutable_data<float>();
   const float* in = x.data<float>();
   const float* y = model_output.data<float>();
+  const float data_variance = this->data_variance(), data = std::sqrt(data_variance);
   for_each_row(sigma, x, [&](float s, size_t begin, size_t end) {
     switch (prediction_) {
       case Prediction::eps:
       case Prediction::flow:
         for (size_t i = begin; i < end; ++i) out[i] = in[i] - y[i] * s;
         break;
-      case Prediction::v: {
-        const float variance = s * s + 1.0F;
+      case Prediction::v:
+      case Prediction::edm: {
+        const float variance = s * s + data_variance;
         const float root = std::sqrt(variance);
-        for (size_t i = begin; i < end; ++i) out[i] = in[i] / variance - y[i] * s / root;
+        const float share = prediction_ == Prediction::edm ? -data : data;
+        for (size_t i = begin; i < end; ++i) out[i] = in[i] * data_variance / variance - y[i] * s * share / root;
         break;
       }
       case Prediction::x0:

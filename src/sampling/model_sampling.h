@@ -23,9 +23,10 @@ enum class Prediction : uint8_t {
   img_to_img,  // the clean latent, from an input that is not scaled
   lcm,         // the noise, with a consistency model's boundary condition
   flow,        // noise minus clean latent, on a straight path
+  edm,         // what is left of the clean latent behind the input's share of it, in Karras et al.'s preconditioning
 };
 
-// "eps", "v_prediction", "x0", "img_to_img", "lcm", "flow". Throws Error(invalid) listing these.
+// "eps", "v_prediction", "x0", "img_to_img", "lcm", "flow", "edm". Throws Error(invalid) listing these.
 Prediction prediction_from_string(std::string_view name);
 std::string_view to_string(Prediction prediction);
 
@@ -41,20 +42,30 @@ struct BetaSchedule {
   int timesteps = 1000;
 };
 
+// The noise levels of a network that takes any: 0 < min < max, and the standard deviation of clean latents.
+struct ContinuousLevels {
+  double sigma_min = 0.002;
+  double sigma_max = 120.0;
+  double sigma_data = 1.0;
+};
+
 // Immutable; all members may be called from any thread. Tensors are f32 (else Error(invalid)) of any shape with the batch first; a `sigma` span
 // holds one value for all rows or one per row, else Error(invalid).
 class ModelSampling {
  public:
   // Any prediction but flow on a table of sigmas from `betas`. `zero_terminal_snr` rescales it so that the last step is (almost) pure noise.
-  // Throws Error(invalid) for flow, or betas that leave (0, 1), or fewer than 2 timesteps.
+  // Throws Error(invalid) for flow and edm, or betas that leave (0, 1), or fewer than 2 timesteps.
   static ModelSampling discrete(Prediction prediction, const BetaSchedule& betas = {}, bool zero_terminal_snr = false);
   // Of discrete's table only `original_timesteps`, equally spaced, as latent consistency models are distilled on. It has to divide the timesteps.
   static ModelSampling distilled(Prediction prediction, int original_timesteps = 50, const BetaSchedule& betas = {}, bool zero_terminal_snr = false);
   // Rectified flow on 1000 timesteps. `shift` > 0 moves the levels towards noise; `multiplier` is what the network's timestep is scaled by.
   static ModelSampling flow(double shift, double multiplier = 1000.0);
+  // eps, v or edm on every noise level between two, whose timestep is log(sigma) / 4 (Karras et al. 2022, table 1). Schedules see 1000 of them,
+  // equally spaced in their logarithms. Throws Error(invalid) for another prediction and levels that are out of order.
+  static ModelSampling continuous(Prediction prediction, const ContinuousLevels& levels);
 
   Prediction prediction() const { return prediction_; }
-  // What the table was made of; none for flow.
+  // What the table was made of; none for flow and continuous ones.
   const std::optional<BetaSchedule>& betas() const { return betas_; }
   // Equal for two that behave alike.
   Fingerprint fingerprint() const;
@@ -65,9 +76,10 @@ class ModelSampling {
   float sigma_min() const { return sigmas_.front(); }
   float sigma_max() const { return sigmas_.back(); }
 
-  // The network's timestep for a noise level: the nearest entry of the table (first at a tie), or sigma*multiplier for flow.
+  // The network's timestep for a noise level: the nearest entry of the table (first at a tie), sigma*multiplier for flow, log(sigma)/4 for continuous
+  // ones.
   float timestep(float sigma) const;
-  // The noise level at a (fractional) timestep; clamped to the table, interpolated in log space.
+  // The noise level at a (fractional) timestep; clamped to the table, interpolated in log space; that of a continuous one is not clamped.
   float sigma(float timestep) const;
   // The noise level after `percent` (0..1) of a full run; <= 0 gives a level above every other, >= 1 gives 0.
   double percent_to_sigma(double percent) const;
@@ -91,12 +103,14 @@ class ModelSampling {
 
  private:
   ModelSampling() = default;
+  float data_variance() const { return levels_ ? static_cast<float>(levels_->sigma_data * levels_->sigma_data) : 1.0F; }
 
   Prediction prediction_ = Prediction::eps;
   double shift_ = 1.0;
   double multiplier_ = 1000.0;
   std::optional<BetaSchedule> betas_;
-  int skip_steps_ = 1;  // timesteps between two entries of the table
+  std::optional<ContinuousLevels> levels_;  // continuous ones only
+  int skip_steps_ = 1;                      // timesteps between two entries of the table
   std::vector<float> sigmas_;
   std::vector<float> log_sigmas_;
 };

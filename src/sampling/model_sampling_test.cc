@@ -67,6 +67,46 @@ TEST(ModelSampling, DistilledTableIsEveryTwentiethEntry) {
   EXPECT_NEAR(few.sigma(39.0F), all.sigmas()[39], 1e-6);
 }
 
+// Karras et al. 2022, table 1: c_noise = log(sigma) / 4, c_in = 1 / sqrt(sigma^2 + sigma_data^2), c_skip, c_out.
+TEST(ModelSampling, ContinuousEdmIsKarrasPreconditioning) {
+  const auto ms = ModelSampling::continuous(Prediction::edm, {.sigma_min = 0.002, .sigma_max = 80, .sigma_data = 0.5});
+  EXPECT_EQ(ms.sigmas().size(), 1000U);
+  EXPECT_NEAR(ms.sigma_min(), 0.002F, 1e-7);
+  EXPECT_NEAR(ms.sigma_max(), 80.0F, 1e-3);
+  EXPECT_NEAR(ms.timestep(std::exp(2.0F)), 0.5F, 1e-6);
+  EXPECT_NEAR(ms.sigma(0.5F), std::exp(2.0F), 1e-5);
+  EXPECT_NEAR(ms.percent_to_sigma(0.5), std::sqrt(0.002 * 80), 1e-9);
+  EXPECT_GT(ms.percent_to_sigma(0.0), 1e8);
+  EXPECT_EQ(ms.percent_to_sigma(1.0), 0.0);
+  const Shape shape{1, 1, 1, 1};
+  const std::vector<float> sigma{1.5F}, x{0.7F}, y{-0.3F};
+  const double s = 1.5, d = 0.5, both = s * s + d * d;
+  EXPECT_NEAR(ms.calculate_input(sigma, Tensor::from(shape, x)).floats()[0], 0.7 / std::sqrt(both), 1e-6);
+  EXPECT_NEAR(ms.calculate_denoised(sigma, Tensor::from(shape, y), Tensor::from(shape, x)).floats()[0],
+              0.7 * d * d / both + -0.3 * s * d / std::sqrt(both), 1e-6);
+}
+
+TEST(ModelSampling, ContinuousLevelsOfUnitDataPredictAsDiscreteOnes) {
+  const Tensor x = random(Shape{1, 4, 2, 2}, 1), y = random(Shape{1, 4, 2, 2}, 2);
+  const std::vector<float> sigma{2.5F};
+  for (const Prediction prediction : {Prediction::eps, Prediction::v}) {
+    const auto any = ModelSampling::continuous(prediction, {}), table = ModelSampling::discrete(prediction);
+    const Tensor a = any.calculate_denoised(sigma, y, x), b = table.calculate_denoised(sigma, y, x);
+    for (size_t i = 0; i < a.floats().size(); ++i) EXPECT_EQ(a.floats()[i], b.floats()[i]);
+    EXPECT_NE(any.fingerprint(), table.fingerprint());
+  }
+}
+
+TEST(ModelSampling, ContinuousLevelsHaveToBePositiveAndInOrder) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const ContinuousLevels& levels : {ContinuousLevels{0, 1, 1}, ContinuousLevels{1, 1, 1}, ContinuousLevels{2, 1, 1}, ContinuousLevels{1, inf, 1},
+                                         ContinuousLevels{nan, 1, 1}, ContinuousLevels{1, nan, 1}, ContinuousLevels{1, 2, 0}}) {
+    EXPECT_THROW(ModelSampling::continuous(Prediction::edm, levels), Error);
+  }
+  EXPECT_THROW(ModelSampling::continuous(Prediction::lcm, {}), Error);
+  EXPECT_THROW(ModelSampling::discrete(Prediction::edm), Error);
+}
+
 // For x = x0 + sigma*eps, each prediction's own target has to give back x0.
 TEST(ModelSampling, DenoisedOfThePerfectOutputIsTheLatent) {
   const Shape shape{2, 4, 3, 3};

@@ -28,14 +28,6 @@ Tensor scaled_latent(const Tensor& samples, const LatentScaling& scaling) {
   return out;
 }
 
-Tensor unscaled_latent(const Tensor& latent, const LatentScaling& scaling) {
-  Tensor out = Tensor::empty(latent.shape(), DType::f32);
-  const float scale = static_cast<float>(scaling.scale);
-  const float shift = static_cast<float>(scaling.shift);
-  std::ranges::transform(latent.floats(), out.mutable_data<float>(), [=](float v) { return v / scale + shift; });
-  return out;
-}
-
 Tensor starting_noise(const SampleRequest& request, const Shape& shape, TorchGenerator& generator) {
   if (request.disable_noise) return Tensor::zeros(shape, DType::f32);
   if (!request.noise.defined()) return prepare_noise(shape, generator, request.latent.batch_index);
@@ -67,6 +59,14 @@ Tensor require_samples(const SampleRequest& request) {
 }
 
 }  // namespace
+
+Tensor unscaled_latent(const Tensor& latent, const LatentScaling& scaling) {
+  Tensor out = Tensor::empty(latent.shape(), DType::f32);
+  const float scale = static_cast<float>(scaling.scale);
+  const float shift = static_cast<float>(scaling.shift);
+  std::ranges::transform(latent.floats(), out.mutable_data<float>(), [=](float v) { return v / scale + shift; });
+  return out;
+}
 
 std::vector<float> sample_sigmas(const SampleRequest& request) {
   std::vector<float> sigmas = request.sigmas;

@@ -53,6 +53,9 @@ struct SampleRequest {
   CancelToken cancel = {};
 };
 
+// Latents in the VAE's scaling from those in the network's.
+Tensor unscaled_latent(const Tensor& latent, const LatentScaling& scaling);
+
 // The noise levels that `sample` will visit. None: nothing to do; one: the latent is noised and no step made.
 std::vector<float> sample_sigmas(const SampleRequest& request);
 

@@ -58,7 +58,6 @@ std::vector<Change> patch_changes() {
          p.add_patches(n.lora(2), 1);
          p.add_patches(n.lora(1), 1);
        }},
-      {"strength 0", [](ModelPatcher& p, const Network& n) { p.add_patches(n.lora(1), 0); }},
       {"a hook", [](ModelPatcher& p, const Network& n) { p.add_hook_patches(n.lora(1), 1); }},
       {"a slice",
        [](ModelPatcher& p, const Network& n) {
@@ -174,8 +173,23 @@ TEST_F(VariantFingerprint, WhatChangesNoForwardIsNotInIt) {
   patcher.set_attachment("a", 1);
   patcher.add_callback(CallbackPoint::on_load, "a", [](ModelPatcher&, ModelPatcher*) {});
   patcher.add_patches({{"no such weight", network_.lora(1).begin()->second}}, 1);
+  patcher.add_hook_patches(network_.lora(1), 0);
+  EXPECT_EQ(patcher.add_patches(network_.lora(1), 0), base_.clone().add_patches(network_.lora(1), 1)) << "the keys are known, if not used";
+  EXPECT_EQ(patcher.add_patches(std::vector<PatchEntry>{{.key = "mid.bias", .value = network_.differences(1).at("mid.bias")}}, 0),
+            std::vector<bool>{true});
+  EXPECT_TRUE(patcher.patches().empty());
   EXPECT_EQ(patcher.fingerprint(), base_.fingerprint());
   EXPECT_NE(base_.clone({.force_deepcopy = true}).fingerprint(), base_.fingerprint());
+}
+
+// The reference's "set" replaces a weight at strength 0 too.
+TEST_F(VariantFingerprint, StrengthZeroCountsInTheReferencesWay) {
+  Runtime runtime = base_.runtime();
+  runtime.compat = patch::PatchCompat::reference;
+  const ModelPatcher reference(network_.base, std::make_shared<const Runtime>(runtime), DType::f32);
+  ModelPatcher patcher = reference.clone();
+  patcher.add_patches(network_.lora(1), 0);
+  EXPECT_NE(patcher.fingerprint(), reference.fingerprint());
 }
 
 TEST_F(VariantFingerprint, OfAWeightCoversThatWeightAlone) {

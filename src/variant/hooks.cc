@@ -48,6 +48,11 @@ class KnownWeights final : public HookWeights {
   Fingerprint fingerprint_;
 };
 
+// What prompts bring to the diffusion model. Hooks that do nothing there must not keep prompts out of a common call of the network.
+bool acts_on_diffusion_model(const HookGroup& group) {
+  return std::ranges::any_of(group.hooks(), [](const WeightHook& hook) { return hook.strength_model != 0; });
+}
+
 bool same_hook(const WeightHook& a, const WeightHook& b) {
   return a.weights == b.weights && a.strength_model == b.strength_model && a.strength_clip == b.strength_clip;
 }
@@ -94,7 +99,7 @@ HookGroupPtr with_keyframes(const HookGroupPtr& group, const HookKeyframes& keyf
 
 sampling::Conditioning add_hooks(const sampling::Conditioning& conditioning, const HookGroupPtr& group) {
   sampling::Conditioning out = conditioning;
-  if (!group) return out;
+  if (!group || !acts_on_diffusion_model(*group)) return out;
   std::map<Fingerprint, HookGroupPtr> combined;
   for (sampling::ConditioningEntry& entry : out) {
     if (!entry.hooks) {

@@ -81,7 +81,8 @@ HookGroupPtr combine_hooks(std::span<const HookGroupPtr> groups);
 // Every hook with these keyframes in place of its own. Null stays null.
 HookGroupPtr with_keyframes(const HookGroupPtr& group, const HookKeyframes& keyframes);
 
-// Each entry under `group` behind the hooks it has; entries with equal hooks share one group. Null changes nothing.
+// Each entry under `group` behind the hooks it has; entries with equal hooks share one group. Null changes nothing, nor does a group of which no hook
+// has a strength on the diffusion model.
 sampling::Conditioning add_hooks(const sampling::Conditioning& conditioning, const HookGroupPtr& group);
 
 // The group behind a prompt's hooks. Throws Error(internal) when they are of another kind.

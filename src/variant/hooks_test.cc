@@ -50,6 +50,17 @@ TEST(HookGroup, RefusesStrengthsThatAreNoNumbersAndHooksWithoutWeights) {
   EXPECT_THROW(HookGroup({{nullptr, 1, 1}}), Error);
 }
 
+TEST(AddHooks, OfStrengthZeroLeaveAPromptAsItWas) {
+  sampling::ConditioningEntry entry;
+  entry.context = Tensor::zeros({1, 1, 1}, DType::f32);
+  for (const HookGroupPtr& group : {group_of({}), group_of({{weights(), 0, 1}}), group_of({{weights(), 0, 0.5}, {weights(2), 0, 1}})}) {
+    const sampling::Conditioning out = add_hooks({entry}, group);
+    EXPECT_EQ(out[0].hooks, nullptr);
+    EXPECT_EQ(sampling::fingerprint(out), sampling::fingerprint({entry}));
+  }
+  EXPECT_NE(add_hooks({entry}, group_of({{weights(), 0, 1}, {weights(2), 0.1, 0}}))[0].hooks, nullptr);
+}
+
 TEST(CombineHooks, OfNothingIsNothingAndOfOneIsItself) {
   const HookGroupPtr one = group_of({{weights()}});
   EXPECT_EQ(combine_hooks(std::array<HookGroupPtr, 2>{}), nullptr);

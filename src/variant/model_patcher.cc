@@ -44,17 +44,26 @@ void append(PatchMap& map, const std::string& key, patch::PatchRecord record) {
   slot = std::move(records);
 }
 
-// `current` with records for the keys that the base has; those keys go into `taken`.
-std::shared_ptr<const PatchMap> extended(const PatchMap& current, const BaseModel& model,
+// Whether records of these strengths leave every weight as it is: then there is nothing to keep. Some of the reference's kinds change a weight at
+// strength 0 too.
+bool has_no_effect(double strength_patch, double strength_model, patch::PatchCompat compat) {
+  return strength_patch == 0 && strength_model == 1 && compat == patch::PatchCompat::standard;
+}
+
+// The description's `current` patches with records for the keys that the base has; those keys go into `taken`.
+std::shared_ptr<const PatchMap> extended(const Description& description, const std::shared_ptr<const PatchMap>& current,
                                          const std::map<std::string, patch::PatchValuePtr, std::less<>>& patches, double strength_patch,
                                          double strength_model, std::vector<std::string>& taken) {
   check_strengths(strength_patch, strength_model);
-  auto out = std::make_shared<PatchMap>(current);
+  const bool nothing = has_no_effect(strength_patch, strength_model, description.runtime->compat);
+  auto out = nothing ? nullptr : std::make_shared<PatchMap>(*current);
   for (const auto& [key, value] : patches) {
-    if (!model.has_key(key)) continue;
-    append(*out, key, {.strength_patch = strength_patch, .value = value, .strength_model = strength_model, .offset = {}, .function = {}});
+    if (!description.model->has_key(key)) continue;
+    if (!nothing)
+      append(*out, key, {.strength_patch = strength_patch, .value = value, .strength_model = strength_model, .offset = {}, .function = {}});
     taken.push_back(key);
   }
+  if (nothing) return current;
   return out;
 }
 
@@ -118,7 +127,7 @@ bool ModelPatcher::clone_has_same_weights(const ModelPatcher& other, patch::Patc
 std::vector<std::string> ModelPatcher::add_patches(const std::map<std::string, patch::PatchValuePtr, std::less<>>& patches, double strength_patch,
                                                    double strength_model) {
   std::vector<std::string> taken;
-  description_.patches = extended(*description_.patches, *description_.model, patches, strength_patch, strength_model, taken);
+  description_.patches = extended(description_, description_.patches, patches, strength_patch, strength_model, taken);
   refresh_uuid();
   return taken;
 }
@@ -126,17 +135,18 @@ std::vector<std::string> ModelPatcher::add_patches(const std::map<std::string, p
 std::vector<std::string> ModelPatcher::add_hook_patches(const std::map<std::string, patch::PatchValuePtr, std::less<>>& patches,
                                                         double strength_patch, double strength_model) {
   std::vector<std::string> taken;
-  description_.hook_patches = extended(*description_.hook_patches, *description_.model, patches, strength_patch, strength_model, taken);
+  description_.hook_patches = extended(description_, description_.hook_patches, patches, strength_patch, strength_model, taken);
   return taken;
 }
 
 std::vector<bool> ModelPatcher::add_patches(std::span<const PatchEntry> entries, double strength_patch, double strength_model) {
   check_strengths(strength_patch, strength_model);
+  const bool nothing = has_no_effect(strength_patch, strength_model, description_.runtime->compat);
   auto out = std::make_shared<PatchMap>(*description_.patches);
   std::vector<bool> taken;
   for (const PatchEntry& entry : entries) {
     taken.push_back(description_.model->has_key(entry.key));
-    if (!taken.back()) continue;
+    if (!taken.back() || nothing) continue;
     append(*out, entry.key,
            {.strength_patch = strength_patch,
             .value = entry.value,

@@ -66,8 +66,9 @@ class ModelPatcher {
 
   // --- Patches. W' = strength_model * W + strength_patch * dW for each record in order.
 
-  // Appends records for the keys that the base has and returns those keys, sorted. Refreshes patches_uuid; computes nothing. Throws Error(invalid)
-  // for strengths that are not finite, with the patcher as it was.
+  // Appends records for the keys that the base has and returns those keys, sorted. Refreshes patches_uuid; computes nothing. With strengths 0 and 1
+  // there is nothing to append (but in PatchCompat::reference): the variant stays what it was. Throws Error(invalid) for strengths that are not
+  // finite, with the patcher as it was.
   std::vector<std::string> add_patches(const std::map<std::string, patch::PatchValuePtr, std::less<>>& patches, double strength_patch = 1,
                                        double strength_model = 1);
   // The same for slices and functions, in the order given; returns whether each entry was taken.

@@ -99,6 +99,8 @@ TEST_F(ModelPatcherTest, SameDescriptionsFromDifferentObjectsAreTheSameVariant) 
   EXPECT_NE(one.patches_uuid(), two.patches_uuid());
   EXPECT_EQ(one.fingerprint(), two.fingerprint());
   two.add_patches(plus_one("b.bias", {2}), 0.0);
+  EXPECT_EQ(one.fingerprint(), two.fingerprint()) << "strength 0 is nothing";
+  two.add_patches(plus_one("b.bias", {2}), 0.01);
   EXPECT_NE(one.fingerprint(), two.fingerprint());
 }
 

@@ -3,9 +3,8 @@
 #include <cmath>
 
 #include "compute/packed_size.h"
-#include "patch/finite.h"
+#include "patch/branch_factors.h"
 #include "patch/patched_rows.h"
-#include "tensor/convert.h"
 #include "variant/resident_modules.h"
 #include "veneer/error.h"
 
@@ -86,12 +85,6 @@ compute::WeightSource source_weight(const Description& description, const std::s
   return description.patched_weight(key, DType::f32, hooked);
 }
 
-// What calculate_weight says of a patched weight. Weights of the base may be broken, and stay so.
-void require_finite(const Tensor& factor, DType dtype) {
-  if (patch::all_finite_in(to_dtype(factor, DType::f32).floats(), dtype)) return;
-  throw Error(ErrorCode::corrupt, "patch: a factor of a low-rank product is not finite");
-}
-
 Error with_key(const Error& error, const std::string& key) { return error.find("key").empty() ? error.with("key", key) : error; }
 
 }  // namespace
@@ -152,10 +145,7 @@ std::shared_ptr<const residency::Resident> build_branch(const Description& descr
   const Shape& shape = description.model->weight(key).shape();
   const DType dtype = description.compute_dtype;
   try {
-    branch.value->check(shape);
-    const patch::LowRank factors = *branch.value->low_rank();
-    require_finite(factors.up, dtype);
-    require_finite(factors.down, dtype);
+    const patch::LowRank factors = patch::branch_factors(description.model->weight(key), *branch.value, branch.scale, dtype);
     const int64_t rank = factors.down.dim(0);
     if (def.kind == ModuleKind::linear) {
       const Tensor down = factors.down.reshape({rank, shape[1]});

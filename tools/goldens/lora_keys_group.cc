@@ -118,7 +118,7 @@ void run_load(Case& c, const Models& models) {
   patch::KeyMap map;
   patch::add_unet_keys(map, models.unet_keys, models.layout, PatchCompat::reference);
   const bool with_clip = c.params().contains("file_keys");
-  if (with_clip) patch::add_clip_keys(map, models.clip_keys);
+  if (with_clip) patch::add_clip_keys(map, models.clip_keys, PatchCompat::reference);
   patch::AdapterTensors tensors;
   if (with_clip) {
     tensors = tensors_of(c.params().at("file_keys"));
@@ -149,7 +149,7 @@ Runner make_lora_keys_runner(const Group& group) {
     if (c.expect().contains("map")) {
       patch::KeyMap map;
       if (c.name().find("clip") != std::string::npos) {
-        patch::add_clip_keys(map, models->clip_keys);
+        patch::add_clip_keys(map, models->clip_keys, PatchCompat::reference);
       } else {
         patch::add_unet_keys(map, models->unet_keys, models->layout, PatchCompat::reference);
       }

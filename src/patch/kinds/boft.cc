@@ -1,6 +1,7 @@
 // "boft" (arXiv:2311.06243, as LyCORIS stores it): the rotation is a product of butterfly stages, each rotating blocks of rows that lie a stride
 // apart. W1 = rescale * (stages applied to W), W' = W + strength * (W1 - W).
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "patch/cayley.h"
@@ -10,6 +11,8 @@
 
 namespace veneer::patch {
 namespace {
+
+constexpr std::string_view kReferenceFault = "boft: the reference needs f32 and an alpha, and leaves the weight as it is";
 
 class Boft final : public PatchValue {
  public:
@@ -23,11 +26,11 @@ class Boft final : public PatchValue {
     check_dora_scale(parts_.dora_scale, weight);
   }
 
+  std::string_view reference_fault() const override { return parts_.alpha ? std::string_view() : kReferenceFault; }
+
   void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const override {
     check_rows(weight.shape());
-    if (weight.reference() && (weight.dtype() != DType::f32 || !parts_.alpha)) {
-      throw Error(ErrorCode::unsupported, "boft: the reference needs f32 and an alpha, and leaves the weight as it is");
-    }
+    if (weight.reference() && (weight.dtype() != DType::f32 || !parts_.alpha)) throw Error(ErrorCode::unsupported, std::string(kReferenceFault));
     Tensor rotation = cayley(parts_.blocks, constraint(parts_, weight));
     // The reference mixes every stage with the identity, and scales the difference by strength again below.
     if (weight.reference() && strength != 1) mix_with_identity(rotation, static_cast<float>(strength));
@@ -81,7 +84,7 @@ class Boft final : public PatchValue {
 
 }  // namespace
 
-PatchValuePtr parse_boft(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_boft(LayerTensors& layer) {
   const Tensor blocks = layer.find(".oft_blocks");
   if (!blocks.defined() || blocks.rank() != 4) return nullptr;
   check_factors(blocks.dim(2) == blocks.dim(3) && blocks.num_elements() > 0 && blocks.dim(2) % 2 == 0, "boft", blocks, blocks);

@@ -57,19 +57,19 @@ class Diff final : public PatchValue {
   bool pad_;
 };
 
-PatchValuePtr parse(LayerTensors& layer, std::string_view suffix) {
+std::shared_ptr<PatchValue> parse(LayerTensors& layer, std::string_view suffix) {
   Tensor difference = layer.take(suffix);
-  return difference.defined() ? make_diff(std::move(difference)) : nullptr;
+  return difference.defined() ? std::make_shared<Diff>(std::move(difference), false) : nullptr;
 }
 
 }  // namespace
 
 PatchValuePtr make_diff(Tensor difference, bool pad) { return std::make_shared<Diff>(std::move(difference), pad); }
 
-PatchValuePtr parse_diff(LayerTensors& layer) { return parse(layer, ".diff"); }
-PatchValuePtr parse_diff_bias(LayerTensors& layer) { return parse(layer, ".diff_b"); }
-PatchValuePtr parse_norm(LayerTensors& layer) { return parse(layer, ".w_norm"); }
+std::shared_ptr<PatchValue> parse_diff(LayerTensors& layer) { return parse(layer, ".diff"); }
+std::shared_ptr<PatchValue> parse_diff_bias(LayerTensors& layer) { return parse(layer, ".diff_b"); }
+std::shared_ptr<PatchValue> parse_norm(LayerTensors& layer) { return parse(layer, ".w_norm"); }
 // A norm's bias counts only beside its weight.
-PatchValuePtr parse_norm_bias(LayerTensors& layer) { return layer.find(".w_norm").defined() ? parse(layer, ".b_norm") : nullptr; }
+std::shared_ptr<PatchValue> parse_norm_bias(LayerTensors& layer) { return layer.find(".w_norm").defined() ? parse(layer, ".b_norm") : nullptr; }
 
 }  // namespace veneer::patch

@@ -16,7 +16,7 @@ struct FileKind {
   // What follows the layer's prefix in the names that this kind reads (alpha, dora_scale and reshape_weight apart).
   std::span<const std::string_view> suffixes;
   // The value, or null when the layer holds none of this kind. Throws Error(corrupt) when its tensors do not fit each other or one is missing.
-  PatchValuePtr (*parse)(LayerTensors& layer);
+  std::shared_ptr<PatchValue> (*parse)(LayerTensors& layer);
 };
 
 // Add a kind: one file in this folder, one declaration and one line in file_kinds.cc. When a layer holds several kinds, the last one counts.
@@ -25,16 +25,16 @@ std::span<const FileKind> file_kinds();
 // Suffixes that belong to several kinds.
 std::span<const std::string_view> shared_suffixes();
 
-PatchValuePtr parse_lora(LayerTensors& layer);
-PatchValuePtr parse_loha(LayerTensors& layer);
-PatchValuePtr parse_lokr(LayerTensors& layer);
-PatchValuePtr parse_glora(LayerTensors& layer);
-PatchValuePtr parse_oft(LayerTensors& layer);
-PatchValuePtr parse_boft(LayerTensors& layer);
-PatchValuePtr parse_norm(LayerTensors& layer);
-PatchValuePtr parse_norm_bias(LayerTensors& layer);
-PatchValuePtr parse_diff(LayerTensors& layer);
-PatchValuePtr parse_diff_bias(LayerTensors& layer);
-PatchValuePtr parse_set(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_lora(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_loha(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_lokr(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_glora(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_oft(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_boft(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_norm(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_norm_bias(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_diff(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_diff_bias(LayerTensors& layer);
+std::shared_ptr<PatchValue> parse_set(LayerTensors& layer);
 
 }  // namespace veneer::patch

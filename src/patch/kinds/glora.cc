@@ -83,7 +83,7 @@ class Glora final : public PatchValue {
 
 }  // namespace
 
-PatchValuePtr parse_glora(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_glora(LayerTensors& layer) {
   if (!layer.find(".a1.weight").defined()) return nullptr;
   std::array<Tensor, 4> factors = {layer.require(".a1.weight"), layer.require(".a2.weight"), layer.require(".b1.weight"),
                                    layer.require(".b2.weight")};

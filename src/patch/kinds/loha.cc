@@ -80,7 +80,7 @@ class Loha final : public PatchValue {
 
 }  // namespace
 
-PatchValuePtr parse_loha(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_loha(LayerTensors& layer) {
   if (!layer.find(".hada_w1_a").defined()) return nullptr;
   Factor first{layer.require(".hada_w1_a"), layer.require(".hada_w1_b"), {}};
   Factor second{layer.require(".hada_w2_a"), layer.require(".hada_w2_b"), {}};

@@ -1,6 +1,7 @@
 // "lokr" (LyCORIS, arXiv:2309.14859): dW = alpha / rank * kron(w1, w2), where each of w1, w2 is a whole matrix or a product a @ b, and w2 also a
 // Tucker product. rank is that of a factored one, w2's if both are; with neither factored alpha has no effect. With dora_scale: DoRA.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/checked.h"
@@ -56,6 +57,8 @@ Tensor kronecker(const Tensor& first, const Tensor& second, const Shape& shape) 
   return result;
 }
 
+constexpr std::string_view kReferenceFault = "lokr: the reference fails on a Tucker factor and leaves the weight as it is";
+
 class Lokr final : public PatchValue {
  public:
   Lokr(Factor first, Factor second, std::optional<double> alpha, Tensor dora_scale)
@@ -74,11 +77,11 @@ class Lokr final : public PatchValue {
     check_dora_scale(dora_scale_, weight);
   }
 
+  std::string_view reference_fault() const override { return second_.core.defined() ? kReferenceFault : std::string_view(); }
+
   void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const override {
     check_elements(weight.shape());
-    if (weight.reference() && second_.core.defined()) {
-      throw Error(ErrorCode::unsupported, "lokr: the reference fails on a Tucker factor and leaves the weight as it is");
-    }
+    if (weight.reference() && second_.core.defined()) throw Error(ErrorCode::unsupported, std::string(kReferenceFault));
     Tensor difference = kronecker(first_.values(weight), second_.values(weight), weight.shape());
     round_in_place(difference.mutable_floats(), weight.dtype());
     if (dora_scale_.defined()) {
@@ -119,7 +122,7 @@ Factor take_factor(LayerTensors& layer, std::string_view whole, std::string_view
 
 }  // namespace
 
-PatchValuePtr parse_lokr(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_lokr(LayerTensors& layer) {
   bool any = false;
   for (const std::string_view suffix : {".lokr_w1", ".lokr_w2", ".lokr_w1_a", ".lokr_w2_a"}) any = any || layer.find(suffix).defined();
   if (!any) return nullptr;

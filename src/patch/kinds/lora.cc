@@ -25,6 +25,13 @@ struct Factors {
   std::optional<Shape> reshape;  // the weight grows to this shape first
 };
 
+// Of the factors' product.
+uint64_t difference_elements(const Factors& f) {
+  uint64_t columns = static_cast<uint64_t>(f.down.shape().num_elements_from(1));
+  if (f.mid.defined()) columns = checked_mul(columns, static_cast<uint64_t>(f.mid.shape().num_elements_from(2)), "lora");
+  return checked_mul(static_cast<uint64_t>(f.up.dim(0)), columns, "lora");
+}
+
 class LoraAdder final : public RowAdder {
  public:
   // up [out, rank], down [rank, columns], f32.
@@ -51,7 +58,7 @@ class Lora final : public PatchValue {
   void check(const Shape& weight) const override {
     if (f_.reshape) check_padding(weight, *f_.reshape);
     const Shape target = shape_after(weight);
-    if (target.rank() < 1 || f_.up.dim(0) != target[0] || difference_elements() != static_cast<uint64_t>(target.num_elements())) {
+    if (target.rank() < 1 || f_.up.dim(0) != target[0] || difference_elements(f_) != static_cast<uint64_t>(target.num_elements())) {
       throw Error(ErrorCode::invalid, "lora: shape does not fit weight", {{"want", target.to_string()}, {"got", describe_shape()}});
     }
     check_dora_scale(f_.dora_scale, target);
@@ -61,7 +68,7 @@ class Lora final : public PatchValue {
 
   void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const override {
     const Shape target = shape_after(weight.shape());
-    if (difference_elements() != static_cast<uint64_t>(target.num_elements())) check(weight.shape());
+    if (difference_elements(f_) != static_cast<uint64_t>(target.num_elements())) check(weight.shape());
     Tensor difference = weight.product(weight.load(f_.up), down(weight));
     if (f_.reshape) weight.pad_to(target);
     if (f_.dora_scale.defined()) {
@@ -73,7 +80,7 @@ class Lora final : public PatchValue {
 
   std::unique_ptr<RowAdder> row_adder(const Shape& weight, double strength) const override {
     if (f_.dora_scale.defined() || f_.reshape || weight.rank() == 0 || f_.up.dim(0) != weight[0] ||
-        difference_elements() != static_cast<uint64_t>(weight.num_elements())) {
+        difference_elements(f_) != static_cast<uint64_t>(weight.num_elements())) {
       return nullptr;
     }
     const WorkingWeight arithmetic(Tensor(), DType::f32, PatchCompat::standard, false);
@@ -86,12 +93,6 @@ class Lora final : public PatchValue {
   }
 
  private:
-  uint64_t difference_elements() const {
-    uint64_t columns = static_cast<uint64_t>(f_.down.shape().num_elements_from(1));
-    if (f_.mid.defined()) columns = checked_mul(columns, static_cast<uint64_t>(f_.mid.shape().num_elements_from(2)), "lora");
-    return checked_mul(static_cast<uint64_t>(f_.up.dim(0)), columns, "lora");
-  }
-
   std::string describe_shape() const {
     return f_.up.shape().to_string() + (f_.mid.defined() ? " x " + f_.mid.shape().to_string() : "") + " x " + f_.down.shape().to_string();
   }
@@ -141,9 +142,17 @@ void check_parts(const Factors& f) {
   check_factors(f.mid.dim(1) == f.down.dim(0), "lora", f.mid, f.down);
 }
 
+// What the weight grows to is what the factors' product has.
+void check_reshape(const Factors& f) {
+  if (!f.reshape || static_cast<uint64_t>(f.reshape->num_elements()) == difference_elements(f)) return;
+  throw Error(ErrorCode::corrupt, "lora: reshape_weight is not the shape of the factors' product",
+              {{"want", "[" + std::to_string(f.up.dim(0)) + ", ...] of " + std::to_string(difference_elements(f)) + " elements"},
+               {"got", f.reshape->to_string()}});
+}
+
 }  // namespace
 
-PatchValuePtr parse_lora(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_lora(LayerTensors& layer) {
   for (const auto& [up, down] : kPairs) {
     if (!layer.find(up).defined()) continue;
     Factors factors;
@@ -155,6 +164,7 @@ PatchValuePtr parse_lora(LayerTensors& layer) {
     Tensor reshape = layer.take(".reshape_weight");
     factors.reshape = read_reshape(reshape);
     check_parts(factors);
+    check_reshape(factors);
     return std::make_shared<Lora>(std::move(factors), std::move(reshape));
   }
   return nullptr;

@@ -63,7 +63,7 @@ class Nested final : public PatchValue {
     CalculateOptions options;
     options.working = weight.dtype();
     options.compat = weight.reference() ? PatchCompat::reference : PatchCompat::standard;
-    Tensor inner = calculate_weight(start, records_, "nested", options);
+    Tensor inner = calculate_weight(start, records_, {}, options);  // the outer call names the key
     if (inner.shape() != weight.shape()) check(weight.shape());
     weight.add(std::move(inner), strength, function);
   }

@@ -76,7 +76,7 @@ class Oft final : public PatchValue {
 
 }  // namespace
 
-PatchValuePtr parse_oft(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_oft(LayerTensors& layer) {
   const Tensor blocks = layer.find(".oft_blocks");
   if (!blocks.defined() || blocks.rank() != 3) return nullptr;
   check_factors(blocks.dim(1) == blocks.dim(2) && blocks.num_elements() > 0, "oft", blocks, blocks);

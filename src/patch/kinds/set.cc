@@ -31,9 +31,9 @@ class Set final : public PatchValue {
 
 PatchValuePtr make_set(Tensor value) { return std::make_shared<Set>(std::move(value)); }
 
-PatchValuePtr parse_set(LayerTensors& layer) {
+std::shared_ptr<PatchValue> parse_set(LayerTensors& layer) {
   Tensor value = layer.take(".set_weight");
-  return value.defined() ? make_set(std::move(value)) : nullptr;
+  return value.defined() ? std::make_shared<Set>(std::move(value)) : nullptr;
 }
 
 }  // namespace veneer::patch

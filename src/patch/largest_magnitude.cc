@@ -1,0 +1,72 @@
+// Without their signs, floats are in the order of their bits, infinity behind all numbers and NaN behind infinity.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "base/parallel.h"
+#include "patch/finite.h"
+#include "tensor/convert.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "patch/largest_magnitude.cc"
+#include <hwy/foreach_target.h>
+// Must come after foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace veneer::patch::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+uint32_t largest_bits(const float* values, size_t count) {
+  const hn::ScalableTag<int32_t> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto* bits = reinterpret_cast<const int32_t*>(values);
+  const auto no_sign = hn::Set(d, 0x7fffffff);
+  auto most0 = hn::Zero(d), most1 = most0;
+  size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    most0 = hn::Max(most0, hn::And(hn::LoadU(d, bits + i), no_sign));
+    most1 = hn::Max(most1, hn::And(hn::LoadU(d, bits + i + lanes), no_sign));
+  }
+  uint32_t most = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(d, hn::Max(most0, most1))));
+  for (; i < count; ++i) most = std::max(most, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU);
+  return most;
+}
+
+}  // namespace veneer::patch::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace veneer::patch {
+
+HWY_EXPORT(largest_bits);
+
+float largest_magnitude(std::span<const float> values) {
+  // Most spans are parts of a weight that one thread has in its cache.
+  constexpr size_t kSerial = size_t{1} << 17;
+  if (values.size() <= kSerial) return std::bit_cast<float>(HWY_DYNAMIC_DISPATCH(largest_bits)(values.data(), values.size()));
+  std::atomic<uint32_t> largest{0};
+  parallel_for(values.size(), kSerial, [&](size_t begin, size_t end) {
+    const uint32_t most = HWY_DYNAMIC_DISPATCH(largest_bits)(values.data() + begin, end - begin);
+    uint32_t seen = largest.load();
+    while (seen < most && !largest.compare_exchange_weak(seen, most)) {
+    }
+  });
+  return std::bit_cast<float>(largest.load());
+}
+
+float largest_magnitude(const Tensor& tensor) {
+  if (tensor.plain_dtype() != DType::f16 || !tensor.aligned()) return largest_magnitude(to_dtype(tensor, DType::f32).floats());
+  // The same order holds for halves; only the largest one is converted.
+  const auto* halves = tensor.data<uint16_t>();
+  int16_t most = 0;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) most = std::max(most, static_cast<int16_t>(halves[i] & 0x7fff));
+  Tensor largest = Tensor::empty({1}, DType::f16);
+  *largest.mutable_data<uint16_t>() = static_cast<uint16_t>(most);
+  return to_dtype(largest, DType::f32).floats()[0];
+}
+
+}  // namespace veneer::patch
+#endif  // HWY_ONCE
