@@ -35,9 +35,10 @@ PatchedRows::PatchedRows(Tensor base, std::span<const PatchRecord> records, RowS
       check_(options.compat == PatchCompat::standard && options.check_finite) {}
 
 void PatchedRows::rows(int64_t first, int64_t count, std::span<float> out) const {
-  // A block's values stay in the second cache from one step to the next.
-  constexpr int64_t kBlock = int64_t{1} << 16;
-  const int64_t row_size = base_.shape().num_elements_from(1), most = std::max<int64_t>(1, kBlock / row_size);
+  // A block's values stay in the second cache from one step to the next. Products take rows by fours.
+  constexpr int64_t kBlock = int64_t{1} << 16, kRows = 8;
+  const int64_t row_size = base_.shape().num_elements_from(1), fitting = std::max<int64_t>(1, kBlock / row_size);
+  const int64_t most = fitting < kRows ? fitting : fitting / kRows * kRows;
   for (int64_t done = 0; done < count; done += most) {
     const int64_t now = std::min(most, count - done);
     make_block(first + done, now, out.subspan(static_cast<size_t>(done * row_size), static_cast<size_t>(now * row_size)));
