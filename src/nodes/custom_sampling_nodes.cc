@@ -41,11 +41,7 @@ std::vector<std::string> names_of(const Defs& defs) {
 // A guider as the model itself guides.
 GuiderValue guider_of(const Inputs& in, const char* positive, double cfg) {
   const ModelValue& model = in.get<ModelValue>("model");
-  return {.model = model,
-          .guidance = model.patcher.model_options().guidance,
-          .positive = in.get<Conditioning>(positive),
-          .negative = {},
-          .cfg = cfg};
+  return {.model = model, .guidance = model.patcher.model_options().guidance, .positive = in.get<Conditioning>(positive), .negative = {}, .cfg = cfg};
 }
 
 NodeDef basic_guider() {
