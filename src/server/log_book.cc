@@ -33,10 +33,10 @@ void LogBook::write(LogLevel level, std::string_view text, const graph::Json& da
     entry.text += " " + name + "=" + (value.is_string() ? value.get<std::string>() : jobs::wire_text(value));
   }
   entry.text += "\n";
-  keep(std::move(entry));
+  keep(entry);
 }
 
-void LogBook::keep(Entry entry) {
+void LogBook::keep(const Entry& entry) {
   {
     const std::lock_guard lock(mutex_);
     entries_.push_back(entry);

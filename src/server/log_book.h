@@ -38,7 +38,7 @@ class LogBook {
 
  private:
   static std::string local_time();
-  void keep(Entry entry);
+  void keep(const Entry& entry);
   Sink sink_;
   std::function<void(const Entry&)> listener_;
   mutable std::mutex mutex_;
