@@ -15,6 +15,7 @@
 
 #include "command.h"
 #include "error_report.h"
+#include "open_files.h"
 #include "plugins/probe.h"
 #include "veneer/error.h"
 #include "veneer/version.h"
@@ -136,5 +137,6 @@ int main(int argc, char** argv) {
   // The program as its own trial of a plug-in: see plugins/probe.h. No command, and not for people.
   if (argc == 3 && std::string_view(argv[1]) == "--probe-plugin") veneer::plugins::run_probe(argv[2]);
   hold_standard_streams();
+  veneer::cli::allow_many_open_files();
   return with_output_written(run_program(argc, argv));
 }

@@ -148,9 +148,10 @@ class Packing {
     const int64_t base = block_row * stride(axes_.out) + first_block * stride(axes_.in);
     const auto out = static_cast<size_t>(block_out_), columns = static_cast<size_t>(blocks * block_in_), step = static_cast<size_t>(row_stride);
     if (dtype_ == DType::f32) return transpose_units(rows, step, out, columns, reinterpret_cast<float*>(target_) + base, out);
-    std::vector<float> narrowed(out * columns / 2);
-    narrow_rows(rows, step, out, columns, reinterpret_cast<uint16_t*>(narrowed.data()));
-    transpose_units(narrowed.data(), columns / 2, out, columns / 2, reinterpret_cast<float*>(target_ + base * 2), out);
+    std::vector<uint16_t> narrowed(out * columns);
+    narrow_rows(rows, step, out, columns, narrowed.data());
+    transpose_units(reinterpret_cast<const float*>(narrowed.data()), columns / 2, out, columns / 2, reinterpret_cast<float*>(target_ + base * 2),
+                    out);
   }
 
   void gather(const float* from, int64_t blocks, int64_t offset) const {

@@ -1,6 +1,7 @@
 #include "compute/transpose_units.h"
 
 #include <hwy/cache_control.h>
+#include <cstring>
 #include "compute/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +17,8 @@ namespace veneer::compute::HWY_NAMESPACE {
 
 void transpose(const float* HWY_RESTRICT from, size_t stride, size_t rows, size_t columns, float* HWY_RESTRICT to, size_t to_stride) {
   for (size_t c = 0; c < columns; ++c) {
-    for (size_t r = 0; r < rows; ++r) to[c * to_stride + r] = from[r * stride + c];
+    // Units may be pairs of bf16.
+    for (size_t r = 0; r < rows; ++r) std::memcpy(to + c * to_stride + r, from + r * stride + c, sizeof(float));
   }
 }
 

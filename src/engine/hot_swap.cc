@@ -125,8 +125,8 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
     out.changed = true;
     return out;
   } catch (const Error& error) {
-    const bool no_model = error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported || !error.find("busy").empty();
-    if (no_model) models.keep_serving(kind, found.name);
+    // A file that is still written is looked at again.
+    if (error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported) models.keep_serving(kind, found.name, error.what());
     throw;
   }
 }
@@ -149,20 +149,32 @@ std::vector<LoadedModel> HotSwap::loaded() const {
 }
 
 void HotSwap::complete(const std::function<bool()>& stop) {
-  registry::Library& library = core_.environment().get<registry::Library>();
   for (const nodes::ModelStore::Binding& binding : core_.models().bindings()) {
-    const nodes::OpenModel& model = *binding.model;
-    // What else lies there now is not the content that serves.
-    if (!binding.sha256.empty() || !model.file->is_current()) continue;
-    const std::shared_ptr<std::mutex> own = mutex_of(model.kind + "/" + model.name);
-    const std::lock_guard one_at_a_time(*own);
-    const std::string hash = library.hash(model.file->path(), [&](uint64_t, uint64_t) {
-      if (stop && stop()) throw Error(ErrorCode::cancelled, "the hash was given up");
-    });
-    if (!model.file->is_current() || model.file->written_to()) continue;
-    core_.models().set_hash(binding.model, hash);
-    make_ready(model);
+    try {
+      if (binding.sha256.empty()) complete(binding.model, stop);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      // That one stays unhashed; the others do not wait for it.
+    }
   }
+}
+
+void HotSwap::complete(const nodes::OpenModelPtr& model, const std::function<bool()>& stop) {
+  const std::shared_ptr<std::mutex> own = mutex_of(model->kind + "/" + model->name);
+  const std::unique_lock one_at_a_time(*own, std::try_to_lock);
+  if (!one_at_a_time.owns_lock()) return;  // a load, which hashes by itself
+  // What else lies there by now is not the content that serves, and another model may have the name.
+  const auto serves = [&] {
+    const auto now = core_.models().binding(model->kind, model->name);
+    return now && now->model == model && now->sha256.empty() && model->file->is_current() && !model->file->written_to();
+  };
+  if (!serves()) return;
+  const std::string hash = core_.environment().get<registry::Library>().hash(model->file->path(), [&](uint64_t, uint64_t) {
+    if (stop && stop()) throw Error(ErrorCode::cancelled, "the hash was given up");
+  });
+  if (!serves()) return;
+  core_.models().set_hash(model, hash);
+  make_ready(*model);
 }
 
 std::function<bool(const graph::Value&)> HotSwap::stale_values() const {

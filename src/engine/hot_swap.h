@@ -16,6 +16,10 @@
 #include "engine/core.h"
 #include "graph/value.h"
 
+namespace veneer::nodes {
+struct OpenModel;
+}
+
 namespace veneer::engine {
 
 struct SwapRequest {
@@ -68,6 +72,7 @@ class HotSwap {
 
  private:
   std::shared_ptr<std::mutex> mutex_of(const std::string& name);
+  void complete(const std::shared_ptr<const nodes::OpenModel>& model, const std::function<bool()>& stop);
   const Core& core_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<std::mutex>> names_;

@@ -20,6 +20,7 @@ std::string content_of(const Core& core, const std::string& kind, const std::str
   };
   const auto binding = core.models().binding(kind, name);
   if (binding && (!binding->sha256.empty() || file.empty())) return binding->sha256;
+  if (binding && !binding->model->file->is_current()) return {};  // what lies there is not what serves
   return core.environment().get<registry::Library>().hash(file, keep_on);
 }
 

@@ -212,7 +212,8 @@ JobQueue::Next JobQueue::next(uint64_t& wake_seen) {
     marked = journal_.post([sequence = out.job->sequence, started](JobDatabase& db) { db.set_running(sequence, started); });
     changed();
   }
-  // Before the job can do anything: one that ends the program at once would else be new, and run, after every restart.
+  // Before the job can do anything: one that ends the program at once would else be new, and run, after every restart. (Where the disk is full, the
+  // job runs all the same.)
   journal_.wait(marked);
   return out;
 }

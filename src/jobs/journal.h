@@ -35,7 +35,8 @@ class Journal {
   Ticket post_once(Change change);
   // For `wait`, once: why the change could not be written is kept until then.
   Ticket post_awaited(Change change);
-  // Returns once the change, and all before it, are in the file. Throws Error(internal) when it could not be written.
+  // Returns once the change, and all before it, were tried: they are in the file, or kept for another try. Throws Error(internal) when an awaited one
+  // could not be written.
   void wait(Ticket ticket);
   // Everything posted so far.
   void flush();

@@ -1,5 +1,6 @@
 // What names stand for: bindings, and models whose file is another by now.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "models/family/family.h"
@@ -18,6 +19,22 @@ std::string what_lies_there(const std::filesystem::path& path) {
     case std::filesystem::file_type::regular: return "the file cannot be opened";
     default: return "what lies in the place of the file is no regular file";
   }
+}
+
+// Whether one of the files is there still, with other content.
+bool are_written_over(const FileIdentities& before, const FileIdentities& now) {
+  return std::ranges::any_of(before, [&](const registry::FileIdentity& was) {
+    return std::ranges::any_of(now, [&](const registry::FileIdentity& is) {
+      return is.device == was.device && is.inode == was.inode && (is.size_bytes != was.size_bytes || is.modified_ns != was.modified_ns);
+    });
+  });
+}
+
+// But for what renaming, linking and other rights change.
+bool are_same_files(const FileIdentities& a, const FileIdentities& b) {
+  return std::ranges::equal(a, b, [](const registry::FileIdentity& one, const registry::FileIdentity& other) {
+    return one.device == other.device && one.inode == other.inode && one.size_bytes == other.size_bytes && one.modified_ns == other.modified_ns;
+  });
 }
 
 }  // namespace
@@ -68,7 +85,10 @@ ModelStore::Meaning ModelStore::look_up(const Key& key) {
         ++shared_->turns[bound->file->path().string()];
         lost = std::exchange(bound, nullptr);
         shared_->bound.erase(at);
-      } else if (at->second.files == file->identities()) {
+      } else if (at->second.files == file->identities() || are_same_files(bound->file->identities(), file->identities())) {
+        // Names and rights may have changed: the bound model's own files are watched for writes.
+        at->second.files = file->identities();
+        at->second.refused.reset();
         at->second.fault.clear();
         return {bound->file, bound->version, bound};
       } else if (at->second.refused == file->identities()) {
@@ -84,10 +104,13 @@ ModelStore::Meaning ModelStore::look_up(const Key& key) {
 ModelStore::Meaning ModelStore::take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const OpenModelPtr& bound) {
   OpenModelPtr opened;
   std::string fault;
+  bool is_no_model = false;
   try {
     opened = open_file(key, file, version_of(key, *file), false);
   } catch (const Error& error) {
     fault = error.what();
+    // Other faults may be over the next time: too many open files, a disk that does not answer.
+    is_no_model = error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported;
     // Once it is written, it is looked at again.
     if (!error.find("busy").empty()) return {bound->file, bound->version, bound};
   }
@@ -101,7 +124,7 @@ ModelStore::Meaning ModelStore::take_new_file(const Key& key, const std::shared_
     at->second = {opened, "", opened->file->identities(), std::nullopt, ""};
     return {opened->file, opened->version, opened};
   }
-  at->second.refused = file->identities();
+  if (is_no_model) at->second.refused = file->identities();
   at->second.fault = fault;
   return {bound->file, bound->version, bound};
 }
@@ -159,17 +182,26 @@ std::shared_ptr<OpenModel> ModelStore::earlier_model(const Key& key, const FileI
   auto out = std::make_shared<OpenModel>();
   out->kind = key.kind;
   out->name = key.name;
-  const FileId* id = nullptr;
+  // The one other version of which anything is alive.
+  std::set<FileId> versions;
+  const auto collect = [&](const auto& parts) {
+    for (const auto& [at, part] : parts) {
+      const bool other = at.path == now.path && at.files != now.files && !are_written_over(at.files, now.files);
+      if (other && find(parts, at)) versions.insert(at);
+    }
+  };
+  collect(shared_->unets);
+  collect(shared_->clips);
+  collect(shared_->vaes);
+  if (versions.size() != 1) return nullptr;
+  const FileId& id = *versions.begin();
   bool whole = true;
   const auto take = [&](const auto& parts, const auto& set) {
-    for (const auto& [at, part] : parts) {
-      if (at.path != now.path || at.files == now.files || at.files.front().inode == now.files.front().inode || !whole) continue;
-      const auto alive = find(parts, at);
-      whole = alive.has_value() && (id == nullptr || *id == at);
-      if (!whole) return;
-      id = &at;
-      set(*alive, part.family);
-    }
+    const auto at = parts.find(id);
+    if (at == parts.end()) return;
+    const auto alive = find(parts, id);
+    whole = whole && alive.has_value();
+    if (alive) set(*alive, at->second.family);
   };
   if (key.kind != "checkpoints" && key.kind != "diffusion_models" && key.kind != "text_encoders" && key.kind != "vae") return nullptr;
   take(shared_->unets, [&](const auto& alive, const models::FamilyDef* family) {
@@ -180,14 +212,14 @@ std::shared_ptr<OpenModel> ModelStore::earlier_model(const Key& key, const FileI
   take(shared_->clips, [&](const auto& alive, const models::FamilyDef*) { out->clip = clip_value({alive}); });
   take(shared_->vaes, [&](const auto& alive, const models::FamilyDef*) { out->vae = vae_value({alive}); });
   const bool needs_model = key.kind == "checkpoints" || key.kind == "diffusion_models";
-  if (!whole || id == nullptr || (needs_model && !out->model) || (key.kind == "text_encoders" && !out->clip) || (key.kind == "vae" && !out->vae)) {
+  if (!whole || (needs_model && !out->model) || (key.kind == "text_encoders" && !out->clip) || (key.kind == "vae" && !out->vae)) {
     return nullptr;
   }
-  out->file = PinnedFile::gone(id->path, id->files);
+  out->file = PinnedFile::gone(id.path, id.files);
   return out;
 }
 
-void ModelStore::keep_serving(const std::string& kind, const std::string& name) {
+void ModelStore::keep_serving(const std::string& kind, const std::string& name, const std::string& fault) {
   const Key key = key_of(kind, name);
   const std::optional<std::filesystem::path> path = folders_->find(key.kind, key.name);
   const auto files = path ? identities_now(path->string()) : std::nullopt;
@@ -195,12 +227,19 @@ void ModelStore::keep_serving(const std::string& kind, const std::string& name) 
   std::shared_ptr<OpenModel> earlier;
   {
     const std::lock_guard lock(shared_->mutex);
-    if (!shared_->bound.contains(key)) earlier = earlier_model(key, {path->string(), *files});
+    const auto bound = shared_->bound.find(key);
+    if (bound == shared_->bound.end()) {
+      earlier = earlier_model(key, {path->string(), *files});
+    } else if (bound->second.files != *files) {
+      // Else the next prompt would let the file take the name by itself.
+      bound->second.refused = *files;
+      bound->second.fault = fault;
+    }
   }
   if (!earlier) return;
   earlier->version = version_of(key, *earlier->file);
   const std::lock_guard lock(shared_->mutex);
-  shared_->bound.try_emplace(key, Bound{earlier, "", earlier->file->identities(), *files, "a reload of it failed"});
+  shared_->bound.try_emplace(key, Bound{earlier, "", earlier->file->identities(), *files, fault});
 }
 
 std::optional<ModelStore::Binding> ModelStore::binding(const std::string& kind, const std::string& name) const {
@@ -238,8 +277,8 @@ bool ModelStore::is_model(const std::string& path, const FileIdentities& now) {
     (void)file->read();
     shared_->broken.erase(path);
     return true;
-  } catch (const Error&) {
-    shared_->broken[path] = now;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported) shared_->broken[path] = now;
     return false;
   }
 }

@@ -54,8 +54,9 @@ ModelStore::Key ModelStore::key_of(const std::string& kind, const std::string& n
 std::shared_ptr<const PinnedFile> ModelStore::pin_files(const std::filesystem::path& path) const {
   try {
     return PinnedFile::open(folders_->files(path), shared_->writes);
-  } catch (const Error&) {
-    // An index that is broken, or a shard that is not there: opening it tells why.
+  } catch (const Error& error) {
+    // An index that is broken, or a shard that is not there: opening it tells why. Other faults must not leave shards unwatched.
+    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found && error.code() != ErrorCode::unsupported) throw;
     return PinnedFile::open(std::vector{path}, shared_->writes);
   }
 }

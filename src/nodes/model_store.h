@@ -1,6 +1,6 @@
 // Models by name: opened once, shared by everything that uses them, let go when nothing does.
 //
-// What a name stands for is the file behind it, looked at (one stat) whenever a prompt begins: never a list that was read before, and no watch on
+// What a name stands for is the file behind it, opened and looked at whenever a prompt begins: never a list that was read before, and no watch on
 // folders, which would miss network mounts, links and what happens while nobody reads its queue. A prompt keeps to what its names stood for when it
 // began, so that its cached results and what it loads are of one version.
 //
@@ -89,7 +89,7 @@ class ModelStore {
   // What the name stands for is given back to the file. False when it was bound to nothing.
   bool unbind(const std::string& kind, const std::string& name);
   // Binds the name to what it stood for before the file behind it changed, if that is still in memory: a reload that failed must not end its service.
-  void keep_serving(const std::string& kind, const std::string& name);
+  void keep_serving(const std::string& kind, const std::string& name, const std::string& fault);
   std::optional<Binding> binding(const std::string& kind, const std::string& name) const;
   // In order of kinds and names.
   std::vector<Binding> bindings() const;

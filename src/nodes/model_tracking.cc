@@ -34,6 +34,7 @@ class Tracker final : public graph::ValueTracker {
         if (value.holds<ModelValue>()) tracker_.add(value.get<ModelValue>().patcher);
         if (value.holds<ClipValue>()) tracker_.add(value.get<ClipValue>().patcher);
         if (value.holds<VaeValue>()) tracker_.add(value.get<VaeValue>().patcher);
+        if (value.holds<GuiderValue>()) tracker_.add(value.get<GuiderValue>().model.patcher);
       }
     } catch (...) {  // NOLINT(bugprone-empty-catch): without a mark a prompt runs as well
     }

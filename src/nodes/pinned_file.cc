@@ -102,7 +102,12 @@ bool PinnedFile::being_written() const {
 }
 
 bool PinnedFile::written_to(const Part& part, const registry::FileIdentity& was) {
-  const registry::FileIdentity now = identity_of(part.fd.get(), part.path);
+  registry::FileIdentity now;
+  try {
+    now = identity_of(part.fd.get(), part.path);
+  } catch (const Error&) {
+    return true;  // lost: another machine may have removed it
+  }
   if (now.size_bytes != was.size_bytes || now.modified_ns != was.modified_ns) return true;
   if (part.mark && part.mark->written()) return true;
   // Its time of last change moves with every write, and no program sets it back.

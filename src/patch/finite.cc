@@ -8,7 +8,7 @@ namespace {
 // The largest magnitude that rounds to a finite value.
 float largest_of(DType dtype) {
   if (dtype == DType::f16) return 65519.996F;
-  if (dtype == DType::bf16) return 3.3961775e38F;
+  if (dtype == DType::bf16) return 3.3961773e38F;  // the float below the tie that rounds to infinity
   return std::numeric_limits<float>::max();
 }
 

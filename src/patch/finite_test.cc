@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -58,7 +59,9 @@ TEST(Finite, ADtypesLargestValueIsFiniteInItAndTheNextIsNot) {
   EXPECT_TRUE(is_finite_in(65519.0F, DType::f16));
   EXPECT_FALSE(is_finite_in(65520.0F, DType::f16));
   EXPECT_TRUE(is_finite_in(3.39e38F, DType::bf16));
-  EXPECT_FALSE(is_finite_in(3.4e38F, DType::bf16));
+  const float tie = std::bit_cast<float>(0x7f7f8000U);
+  EXPECT_TRUE(is_finite_in(std::nextafter(tie, 0.0F), DType::bf16));
+  EXPECT_FALSE(is_finite_in(tie, DType::bf16));
   EXPECT_TRUE(is_finite_in(std::numeric_limits<float>::max(), DType::f32));
   EXPECT_FALSE(is_finite_in(kInf, DType::f32));
   EXPECT_FALSE(is_finite_in(std::numeric_limits<float>::quiet_NaN(), DType::f32));

@@ -58,7 +58,9 @@ void PatchedRows::make_block(int64_t first, int64_t count, std::span<float> out)
   if (!all_finite_in(plain, DType::f32)) return;
   CalculateOptions options;
   options.base_scale = base_scale_;
-  throw not_finite_error(base_, records_, stored_, key_, options);
+  const std::lock_guard lock(blame_->mutex);
+  if (!blame_->error) blame_->error = not_finite_error(base_, records_, stored_, key_, options);
+  throw Error(*blame_->error);
 }
 
 }  // namespace veneer::patch

@@ -1,6 +1,8 @@
 // A patched weight, some rows at a time: what stream_weight writes to memory, and what a layer's packer can read without a whole f32 copy between.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +12,7 @@
 #include "compute/row_source.h"
 #include "patch/calculate_weight.h"
 #include "patch/row_steps.h"
+#include "veneer/error.h"
 
 namespace veneer::patch {
 
@@ -36,6 +39,12 @@ class PatchedRows final : public compute::RowSource {
   std::string key_;
   float base_scale_;
   bool check_;
+  // Found once, whichever thread meets it first: it takes a whole weight to find.
+  struct Blame {
+    std::mutex mutex;
+    std::optional<Error> error;
+  };
+  std::shared_ptr<Blame> blame_ = std::make_shared<Blame>();
 };
 
 }  // namespace veneer::patch

@@ -95,18 +95,21 @@ class HotSwap(ModelServer):
         with open(self.a, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header, tensors = json.loads(file.read(size)), file.read()
+        with open(self.b, "rb") as file:
+            other = file.read()[8 + size:]
         right = hashlib.sha256(tensors).hexdigest()
         told = os.path.join(self.kept, "told.safetensors")
-        for checksum, status in (("0" * 64, 400), (right, 200)):
-            header["__metadata__"] = {"format": "pt", "veneer.tensors_sha256": checksum}
+        header["__metadata__"] = {"format": "pt", "veneer.tensors_sha256": right}
+        for content, status in ((other, 400), (tensors, 200)):
             text = json.dumps(header).encode()
             text += b" " * (-len(text) % 8)
-            put(told, len(text).to_bytes(8, "little") + text + tensors)
+            put(told, len(text).to_bytes(8, "little") + text + content)
             self.place(told)
             answer = self.load(server, status, force_reload=True)
             if status == 400:
                 self.assertEqual((answer["error"]["type"], answer["error"]["extra_info"]["field"]), ("corrupt", "model_name"))
                 self.assertIn("header tells", answer["error"]["message"])
+                self.assertIn("header tells", self.loaded(server)[0]["fault"])
             self.assertEqual(self.picture(server), first)
 
     def test_a_failed_load_leaves_a_model_serving_that_prompts_had_loaded(self):
@@ -116,7 +119,7 @@ class HotSwap(ModelServer):
         put(self.file, b"no model")
         self.load(server, 400)
         self.assertEqual(self.picture(server), first)
-        self.assertIn("reload", self.loaded(server)[0]["fault"])
+        self.assertIn("header", self.loaded(server)[0]["fault"])
         self.place(self.b)
         self.assertNotEqual(self.picture(server), first)
 

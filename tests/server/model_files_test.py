@@ -69,7 +69,7 @@ class ModelFiles(ModelServer):
             facts = os.stat(self.file)
             server.post("/free", {"unload_models": True, "free_memory": True})
             web = server.socket("c")
-            prompt = workflow(NAME, seed=20 + number, steps=40)
+            prompt = workflow(NAME, seed=20 + number, steps=100)
             identity = server.post("/prompt", {"prompt": prompt, "client_id": "c"}).json["prompt_id"]
             while True:
                 message = web.next()
@@ -86,7 +86,7 @@ class ModelFiles(ModelServer):
         put(self.file, whole)
         self.picture(server, 5)
 
-    def while_it_runs(self, server, name, seed, change, steps=40):
+    def while_it_runs(self, server, name, seed, change, steps=100):
         """The history of a job during whose sampling `change` was called."""
         server.post("/free", {"unload_models": True, "free_memory": True})
         web = server.socket("c")

@@ -184,7 +184,9 @@ StoredPicture store_input_picture(const Services& services, std::string_view byt
   if (png.size() < kHeader) throw HttpError(400, "invalid_request", "The picture cannot be read");
   const auto byte = [&](size_t at) { return static_cast<int>(static_cast<unsigned char>(png[at])); };
   const auto side = [&](size_t at) { return byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3); };
-  return {"api/" + name, side(16), side(20), (byte(25) & 4) != 0 || png.find("tRNS") != std::string::npos};
+  // That part comes before the pixels, whose bytes may look like its name.
+  const bool has_alpha = (byte(25) & 4) != 0 || png.find("tRNS") < png.find("IDAT");
+  return {"api/" + name, side(16), side(20), has_alpha};
 }
 
 std::string checkpoint_name(const Services& services, const std::string& asked) {
