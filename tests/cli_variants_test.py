@@ -169,11 +169,12 @@ class Variants(ProgramCase):
         (skipped,) = adapter["skipped"]
         self.assertEqual((skipped["layer"], skipped["want"]), (layer, "[64, 128]"))
         self.assertIn(f"{layer}.lora_up.weight [3, 4]", skipped["tensors"])
-        run = self.veneer("txt2img", "-m", CHECKPOINT, "-p", "a moon", "--lora", "odd", "--steps", 1, "-W", 64, "-H", 64, "--models", models, "--output",
-                          self.output, "--patch-compat", "reference", "--json", code=0)
-        (report,) = json.loads(run.stdout)["reports"]
-        for part in ("odd.safetensors", "warning: 1 left out", layer, "want [64, 128]", "attn2.to_k.weight"):
-            self.assertIn(part, report)
+        for mode in ("auto", "branch"):
+            run = self.veneer("txt2img", "-m", CHECKPOINT, "-p", "a moon", "--lora", "odd", "--steps", 1, "-W", 64, "-H", 64, "--models", models,
+                              "--output", self.output, "--patch-compat", "reference", "--lora-apply-mode", mode, "--json", code=0)
+            (report,) = json.loads(run.stdout)["reports"]
+            for part in ("odd.safetensors", "warning: 1 left out", layer, "want [64, 128]", "attn2.to_k.weight"):
+                self.assertIn(part, report)
 
     def test_content_that_breaks_a_weight_names_file_and_tensor_in_every_mode(self):
         models = self.own_models()

@@ -28,6 +28,19 @@ bool all_branches(std::span<const patch::PatchRecord> records) {
   return true;
 }
 
+// Records that do not fit are an error, which a branch tells as well as a patched weight does; but the reference leaves them out, and only the
+// patched weight knows which those are.
+bool all_fit(const Description& description, const std::string& key) {
+  if (description.runtime->compat == patch::PatchCompat::standard) return true;
+  const Shape& shape = description.model->weight(key).shape();
+  try {
+    for (const patch::PatchRecord& record : description.all_records(key, Hooked::yes)) record.value->check(shape);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 // Which records run beside the weight: none, those of hooks, or all.
 enum class Beside : uint8_t { none, hooks, all };
 
@@ -37,7 +50,7 @@ Beside choose(const Description& description, const ModuleDef& def) {
   if (def.kind != ModuleKind::linear && def.kind != ModuleKind::conv2d) return Beside::none;
   const std::string key = weight_key(def);
   const auto hooks = description.hook_records(key);
-  if (!description.wrappers(key).empty() || !all_branches(hooks)) return Beside::none;
+  if (!description.wrappers(key).empty() || !all_branches(hooks) || !all_fit(description, key)) return Beside::none;
   if (mode == LoraApplyMode::branch && all_branches(description.records(key))) return Beside::all;
   return hooks.empty() ? Beside::none : Beside::hooks;
 }

@@ -131,7 +131,9 @@ class Script {
         raised = error.what();
       }
       const std::string expected = step.value("raised", std::string());
-      golden_.require(raised.empty() == expected.empty(), where + ": raised '" + raised + "', want '" + expected + "'");
+      std::string told = where;
+      told.append(": raised '").append(raised).append("', want '").append(expected).append("'");
+      golden_.require(raised.empty() == expected.empty(), told);
       if (step.contains("returned")) compare(where + " returned", returned, step.at("returned"));
       if (step.contains("state")) check_state(where, step.at("state"));
     }
@@ -259,7 +261,7 @@ class Script {
     if (op == "patch_model" || op == "patch_model_after_add") return patch_model(args);
     if (op == "patch_model_again") {
       const Weights before = last_weights_;
-      const json out = patch_model(args);
+      json out = patch_model(args);
       first_weights_ = before;
       return out;
     }
@@ -371,7 +373,8 @@ class Script {
   void check_patched_values(const LoadState& state) {
     for (const auto& [key, short_name] : short_names_) {
       for (const std::string& name : names_) {
-        const std::string tensor = "patched_" + name + "/" + short_name;
+        std::string tensor = "patched_";
+        tensor.append(name).append("/").append(short_name);
         const ModelPatcher& patcher = patchers_.at(name);
         if (state.loaded_uuid != patcher.patches_uuid() || !golden_.group().has_tensor(tensor) || golden_.name() != "clone_patch_unpatch") continue;
         const Tensor want = golden_.group().tensor(tensor);
