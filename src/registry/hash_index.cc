@@ -124,7 +124,9 @@ struct HashIndex::State {
       }
     }
     std::string sha256 = formats::sha256_hex_of_file(file, progress, begin);
-    if (identify(file) != before) throw Error(ErrorCode::corrupt, "model: the file changed while it was read", {{"file", file.string()}});
+    if (identify(file) != before) {
+      throw Error(ErrorCode::invalid, "model: the file changed while it was read", {{"file", file.string()}, {"busy", "true"}});
+    }
     const std::lock_guard lock(mutex);
     store(table, place, before, sha256);
     return sha256;

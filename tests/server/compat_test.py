@@ -178,7 +178,11 @@ class Compat(unittest.TestCase):
         for body, status in ((self.a1111(steps=0), 422), (self.a1111(seed="x"), 422), (self.a1111(sampler_name="nope"), 400), (self.a1111(n_iter=64, batch_size=64), 422),
                              (self.a1111(prompt="<lora:x:y>"), 400), ([1], 400)):
             self.post("/sdapi/v1/txt2img", body, status)
+        for name, value in (("enable_hr", True), ("tiling", True), ("subseed_strength", 0.5), ("script_name", "x"), ("styles", ["x"]), ("alwayson_scripts", {"x": 1})):
+            self.post("/sdapi/v1/txt2img", self.a1111(**{name: value}), 422)
+        self.assertEqual(self.post("/sdapi/v1/txt2img", self.a1111(enable_hr=False, styles=[], alwayson_scripts={}, subseed_strength=0))["parameters"]["styles"], [])
         self.post("/sdapi/v1/img2img", self.a1111(), 422)
+        self.post("/sdapi/v1/img2img", self.a1111(init_images=["AAAA", "AAAA"]), 422)
         self.post("/sdapi/v1/img2img", self.a1111(init_images=["!!!"]), 400)
         self.post("/sdapi/v1/png-info", {"image": "AAAA"}, 400)
 

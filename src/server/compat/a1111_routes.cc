@@ -61,7 +61,19 @@ Json overrides(const Json& body) {
   return *at;
 }
 
+// What asks for another picture than the one that would be made. "Not asked for" is false, 0, and what is empty.
+void refuse_unsupported(const Json& body) {
+  for (const char* name :
+       {"enable_hr", "tiling", "restore_faces", "inpainting_mask_invert", "subseed_strength", "script_name", "alwayson_scripts", "styles"}) {
+    const auto at = body.find(name);
+    if (at == body.end() || at->is_null() || *at == false || (at->is_number() && *at == 0)) continue;
+    const bool is_empty = (at->is_string() && at->get_ref<const std::string&>().empty()) || (at->is_structured() && at->empty());
+    if (!is_empty) throw HttpError(422, "invalid_request", std::string(name) + " is not supported: leave it out", jobs::wire_text(*at));
+  }
+}
+
 PictureRequest read_request(const Json& body, const Services& services, const WebUiState& state) {
+  refuse_unsupported(body);
   PictureRequest out;
   const Json settings = overrides(body);
   out.model = checkpoint_name(services, text(settings, "sd_model_checkpoint", state.checkpoint()));
@@ -118,8 +130,9 @@ Response image_to_image(const Request& request, Services& services, WebUiState& 
   PictureRequest asked = read_request(body, services, state);
   const auto images = body.find("init_images");
   if (images == body.end() || !images->is_array() || images->empty() || !images->front().is_string()) {
-    throw HttpError(422, "invalid_request", "init_images is missing");
+    throw HttpError(422, "invalid_request", "init_images must be a list of one picture as base64");
   }
+  if (images->size() > 1) throw HttpError(422, "invalid_request", "init_images: one picture at a time", std::to_string(images->size()));
   asked.init_image = store_input_picture(services, decode_base64(images->front().get_ref<const std::string&>())).name;
   const std::string mask = text(body, "mask");
   if (!mask.empty()) asked.mask_image = store_input_picture(services, decode_base64(mask)).name;

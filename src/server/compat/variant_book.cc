@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "engine/written_file.h"
 #include "graph/json_text.h"
@@ -53,22 +54,25 @@ void VariantBook::add(const NamedVariant& variant) {
     if (at->parent == variant.parent && at->adapters == variant.adapters) return;
     throw HttpError(409, "conflict", "Another variant has this name", variant.name);
   }
-  variants_.push_back(variant);
-  save();
+  std::vector<NamedVariant> changed = variants_;
+  changed.push_back(variant);
+  replace(std::move(changed));
 }
 
 void VariantBook::remove(const std::string& name) {
   const std::lock_guard lock(mutex_);
   const auto at = std::ranges::find(variants_, name, &NamedVariant::name);
   if (at == variants_.end()) throw HttpError(404, "not_found", "There is no such variant", name);
-  variants_.erase(at);
-  save();
+  std::vector<NamedVariant> changed = variants_;
+  changed.erase(changed.begin() + (at - variants_.begin()));
+  replace(std::move(changed));
 }
 
-void VariantBook::save() const {
+void VariantBook::replace(std::vector<NamedVariant> variants) {
   Json list = Json::array();
-  for (const NamedVariant& variant : variants_) list.push_back(write_variant(variant));
-  engine::write_whole(file_, list.dump(2));
+  for (const NamedVariant& variant : variants) list.push_back(write_variant(variant));
+  engine::write_whole(file_, list.dump(2));  // first: what could not be written has not happened
+  variants_ = std::move(variants);
 }
 
 std::optional<NamedVariant> VariantBook::find(const std::string& name) const {

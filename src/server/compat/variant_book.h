@@ -32,7 +32,7 @@ class VariantBook {
   std::vector<NamedVariant> all() const;
 
  private:
-  void save() const;
+  void replace(std::vector<NamedVariant> variants);
   const std::filesystem::path file_;
   mutable std::mutex mutex_;
   std::vector<NamedVariant> variants_;
