@@ -246,7 +246,6 @@ struct Server::Impl {
   const DataLock data_lock;  // before anything that reads or writes the folder
   const engine::Core& core;
   std::atomic<bool> draining = false;
-  Hub hub;
   Metrics metrics;
   Waiters waiters;
   PictureGate pictures;
@@ -271,6 +270,7 @@ struct Server::Impl {
   std::unique_ptr<ModelWatch> model_watch;
   // The last to come and the first to go: connections use everything above.
   asio::io_context io{1};
+  Hub hub;  // sockets that are still open go before what they run on
   asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(io);
   std::shared_ptr<Listener> listener;
   std::thread io_thread;
