@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.h"
 #include "tensor/convert.h"
+#include "tensor/largest_magnitude.h"
 #include "tensor/quantised_blocks.h"
 #include "veneer/error.h"
 
@@ -71,19 +71,12 @@ void put_as_they_are(const formats::ModelFile& file, const Tensor& tensor, const
               {{"tensor", name}, {"dtype", std::string(to_string(dtype))}, {"value", std::to_string(value)}});
 }
 
-// Whether all magnitudes are at most `most`; not so for NaN. Written for vector code: magnitudes of floats are in the order of their bits.
-bool all_within(std::span<const float> values, float most) {
-  int32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, std::bit_cast<int32_t>(value) & 0x7fffffff);
-  return largest <= std::bit_cast<int32_t>(most);
-}
-
 // Refuses a finite value that the dtype rounds to infinity or NaN; of blocks any that is not finite, too.
 void require_range(std::span<const float> values, DType dtype, const std::string& name) {
   if (dtype == DType::f32 || dtype == DType::f64) return;
   // Beyond these round_to gives no number; the exact border is asked only of what comes near it.
   const float near = dtype == DType::f8_e4m3fn ? 448.0F : dtype == DType::f8_e5m2 ? 57344.0F : dtype == DType::bf16 ? 3.3e38F : 65504.0F;
-  if (all_within(values, near)) return;
+  if (veneer::largest_magnitude(values) <= near) return;
   for (const float value : values) {
     if (std::abs(value) <= near) continue;
     if (is_quantised(dtype) || (std::isfinite(value) && !std::isfinite(round_to(value, dtype)))) fail_range(name, dtype, value);

@@ -30,7 +30,7 @@ struct ReadBack::State {
   uint64_t next_end() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [this] { return done || end - position >= kChunk; });
-    return std::min(end, position + kChunk);
+    return abandoned ? position : std::min(end, position + kChunk);
   }
 
   void read_to(uint64_t until) {
@@ -97,13 +97,20 @@ struct ReadBack::State {
   std::mutex mutex;
   std::condition_variable changed;
   uint64_t end;
-  bool done = false;
+  bool done = false, abandoned = false;
   std::thread thread;  // last: it uses all of the above
 };
 
 ReadBack::ReadBack(const std::filesystem::path& path, uint64_t begin) : state_(std::make_unique<State>(path, begin)) {}
 
-ReadBack::~ReadBack() { state_->join(); }
+ReadBack::~ReadBack() {
+  {
+    // What was not asked for by now is of no use: the writer failed, or was told to stop.
+    const std::lock_guard lock(state_->mutex);
+    state_->abandoned = true;
+  }
+  state_->join();
+}
 
 void ReadBack::written_to(uint64_t end) {
   {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nodes/model_tracking.h"
 #include "nodes/testing/node_bench.h"
 #include "nodes/values.h"
 
@@ -142,6 +143,22 @@ TEST_F(CustomSampling, ContinuousEdmRefusesWhatItCannotDo) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
     EXPECT_EQ(error.find("value"), sampling);
   }
+}
+
+TEST_F(CustomSampling, TheModelOfAGuiderIsMarkedAsInUse) {
+  NodeBench::Values in = prompts();
+  in.emplace_back("cfg", number(4));
+  const Value guider = bench_.run("CFGGuider", in)[0];
+  const auto usage = std::make_shared<variant::ModelUsage>();
+  const graph::ValueTracking tracking = track_models(usage, bench_.store, std::make_shared<VariantSwitches>());
+  const auto& base = *loaded_[0].get<ModelValue>().patcher.model();
+  {
+    const auto prompt = tracking.start("p");
+    EXPECT_FALSE(usage->uses(base));
+    prompt->add(guider);
+    EXPECT_TRUE(usage->uses(base));
+  }
+  EXPECT_FALSE(usage->uses(base));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "formats/sha256.h"
 #include "nodes/image_files.h"
 #include "nodes/input_files.h"
-#include "nodes/model_store.h"
 #include "nodes/node_builder.h"
 #include "nodes/nodes.h"
 #include "nodes/output_counters.h"
@@ -24,11 +23,6 @@ using graph::NodeResult;
 using graph::Value;
 
 const ImageFolders& folders_of(const Environment& environment) { return environment.get<ImageFolders>(); }
-
-// No picture of a model that was written to under it is kept.
-void require_intact_models(const Environment& environment) {
-  if (const auto* models = environment.find<ModelStore>()) models->require_intact();
-}
 
 // What the two loading nodes share: the choice of a file, its own check of the name, and the content's hash as what makes it run again.
 void add_file_input(NodeDef& node, bool images_only) {
@@ -86,7 +80,6 @@ NodeDef save_image() {
                                 .tip("The prefix for the file to save. This may include formatting information such as %date:yyyy-MM-dd% or "
                                      "%Empty Latent Image.width% to include values from nodes.")},
                            {}, [](NodeContext& context, const Inputs& in) {
-                             require_intact_models(context.environment());
                              const SaveRequest request{.folder = folders_of(context.environment()).output,
                                                        .type = "output",
                                                        .filename_prefix = in.text("filename_prefix"),
@@ -112,7 +105,6 @@ struct PreviewPrefix {
 NodeDef preview_image() {
   NodeDef node =
       make_node({"PreviewImage", "Preview Image", "image"}, {InputDef::socket("images", "IMAGE")}, {}, [](NodeContext& context, const Inputs& in) {
-        require_intact_models(context.environment());
         const SaveRequest request{.folder = folders_of(context.environment()).temp,
                                   .type = "temp",
                                   .filename_prefix = context.state<PreviewPrefix>()->text,

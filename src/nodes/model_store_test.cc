@@ -8,6 +8,8 @@
 
 #include <array>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <thread>
 
 #include "nodes/testing/node_bench.h"
@@ -176,6 +178,49 @@ TEST_F(ModelStoreTest, TheFaultGoesWhenTheFileComesBack) {
   fs::rename(bench_.root() / "away", file_);
   store().look_at_bindings();
   EXPECT_EQ(store().binding("loras", kName)->fault, "");
+}
+
+TEST_F(ModelStoreTest, OtherNamesAndRightsOfABoundFileMakeNoOtherModel) {
+  const OpenModelPtr model = store().open("loras", kName, false);
+  store().bind(model, "hash");
+  const std::vector<std::function<void()>> changes = {[&] { fs::permissions(file_, fs::perms::owner_read); },
+                                                      [&] { fs::create_hard_link(file_, bench_.root() / "link"); },
+                                                      [&] {
+                                                        fs::rename(file_, bench_.root() / "away");
+                                                        store().look_at_bindings();
+                                                        fs::rename(bench_.root() / "away", file_);
+                                                      }};
+  for (const auto& change : changes) {
+    change();
+    store().look_at_bindings();
+    const auto binding = store().binding("loras", kName);
+    ASSERT_TRUE(binding);
+    EXPECT_EQ(binding->model, model);
+    EXPECT_EQ(binding->sha256, "hash");
+  }
+}
+
+TEST_F(ModelStoreTest, AReloadThatFailedKeepsTheNewestVersionThatIsAlive) {
+  const std::string name = "c.safetensors";
+  const fs::path file = bench_.root() / "models/checkpoints" / name;
+  const auto place = [&] {
+    fs::copy_file(NodeBench::demo() / "checkpoints/shapes-sd-tiny.safetensors", bench_.root() / "next", fs::copy_options::overwrite_existing);
+    fs::rename(bench_.root() / "next", file);
+  };
+  place();
+  auto first = std::make_unique<ModelStore::Checkpoint>(store().checkpoint(name));
+  place();
+  const ModelStore::Checkpoint second = store().checkpoint(name);
+  ASSERT_NE(first->model->patcher.model(), second.model->patcher.model());
+  first.reset();
+  std::ofstream(bench_.root() / "next") << "no model at all";
+  fs::rename(bench_.root() / "next", file);
+  EXPECT_THROW(store().checkpoint(name), Error);
+  store().keep_serving("checkpoints", name, "why");
+  const auto binding = store().binding("checkpoints", name);
+  ASSERT_TRUE(binding);
+  EXPECT_EQ(binding->fault, "why");
+  EXPECT_EQ(store().checkpoint(name).model->patcher.model(), second.model->patcher.model());
 }
 
 TEST_F(ModelStoreTest, NamesAreOneWhateverTheirSeparators) {

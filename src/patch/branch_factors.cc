@@ -7,6 +7,7 @@
 #include "patch/finite.h"
 #include "patch/working_weight.h"
 #include "tensor/convert.h"
+#include "tensor/largest_magnitude.h"
 
 namespace veneer::patch {
 namespace {

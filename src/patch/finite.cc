@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "tensor/largest_magnitude.h"
+
 namespace veneer::patch {
 namespace {
 

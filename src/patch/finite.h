@@ -10,11 +10,6 @@ namespace veneer::patch {
 // Whether every value stays finite when it is stored in `dtype`. fp8 results are clamped, so every finite value does.
 bool all_finite_in(std::span<const float> values, DType dtype);
 
-// The largest magnitude; NaN when a value is NaN.
-float largest_magnitude(std::span<const float> values);
-// Of a stored tensor of a floating dtype.
-float largest_magnitude(const Tensor& tensor);
-
 // Whether a magnitude stays finite when it is stored in `dtype`; false for NaN.
 bool is_finite_in(float magnitude, DType dtype);
 

@@ -1,7 +1,6 @@
 // The API of the A1111 web UI: /sdapi/v1/...
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "graph/json_text.h"
@@ -47,10 +46,9 @@ uint64_t seed_of(const Json& body) {
   if (at->is_number_unsigned()) return at->get<uint64_t>();
   if (at->is_number_integer()) return at->get<int64_t>() < 0 ? random_seed() : at->get<uint64_t>();
   // Browsers round numbers beyond 2^53.
-  uint64_t seed = 0;
-  const std::string digits = at->is_string() ? at->get<std::string>() : "";
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
-  if (!digits.empty() && fault == std::errc() && end == digits.data() + digits.size()) return seed;
+  if (at->is_string()) {
+    if (const auto seed = seed_from_text(at->get_ref<const std::string&>())) return *seed;
+  }
   throw HttpError(422, "invalid_request", "seed must be a whole number, or the same as text");
 }
 

@@ -1,6 +1,5 @@
 // OpenAI's images API: /v1/images/generations and /v1/images/edits.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ctime>
 
@@ -56,10 +55,7 @@ uint64_t seed_member(const Json& members) {
   if (at == members.end() || at->is_null()) return random_seed();
   if (at->is_number_unsigned() || (at->is_number_integer() && at->get<int64_t>() >= 0)) return at->get<uint64_t>();
   if (at->is_string()) {
-    const std::string text = at->get<std::string>();
-    uint64_t seed = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (!text.empty() && fault == std::errc() && end == text.data() + text.size()) return seed;
+    if (const auto seed = seed_from_text(at->get_ref<const std::string&>())) return *seed;
   }
   throw HttpError(400, "invalid_request_error", "seed must be a whole number, not below 0, or the same as text");
 }

@@ -1,21 +1,22 @@
 // Without their signs, floats are in the order of their bits, infinity behind all numbers and NaN behind infinity.
+#include "tensor/largest_magnitude.h"
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 
 #include "base/parallel.h"
-#include "patch/finite.h"
 #include "tensor/convert.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "patch/largest_magnitude.cc"
+#define HWY_TARGET_INCLUDE "tensor/largest_magnitude.cc"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.h.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace veneer::patch::HWY_NAMESPACE {
+namespace veneer::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 uint32_t largest_bits(const float* values, size_t count) {
@@ -34,22 +35,29 @@ uint32_t largest_bits(const float* values, size_t count) {
   return most;
 }
 
-}  // namespace veneer::patch::HWY_NAMESPACE
+}  // namespace veneer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace veneer::patch {
+namespace veneer {
+namespace kernels {
+namespace {
 
 HWY_EXPORT(largest_bits);
+
+uint32_t largest_of(const float* values, size_t count) { return HWY_DYNAMIC_DISPATCH(largest_bits)(values, count); }
+
+}  // namespace
+}  // namespace kernels
 
 float largest_magnitude(std::span<const float> values) {
   // Most spans are parts of a weight that one thread has in its cache.
   constexpr size_t kSerial = size_t{1} << 17;
-  if (values.size() <= kSerial) return std::bit_cast<float>(HWY_DYNAMIC_DISPATCH(largest_bits)(values.data(), values.size()));
+  if (values.size() <= kSerial) return std::bit_cast<float>(kernels::largest_of(values.data(), values.size()));
   std::atomic<uint32_t> largest{0};
   parallel_for(values.size(), kSerial, [&](size_t begin, size_t end) {
-    const uint32_t most = HWY_DYNAMIC_DISPATCH(largest_bits)(values.data() + begin, end - begin);
+    const uint32_t most = kernels::largest_of(values.data() + begin, end - begin);
     uint32_t seen = largest.load();
     while (seen < most && !largest.compare_exchange_weak(seen, most)) {
     }
@@ -68,5 +76,5 @@ float largest_magnitude(const Tensor& tensor) {
   return to_dtype(largest, DType::f32).floats()[0];
 }
 
-}  // namespace veneer::patch
+}  // namespace veneer
 #endif  // HWY_ONCE

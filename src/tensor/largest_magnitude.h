@@ -1,0 +1,15 @@
+// The value of a tensor that is farthest from zero.
+#pragma once
+
+#include <span>
+
+#include "tensor/tensor.h"
+
+namespace veneer {
+
+// The largest magnitude; NaN when a value is NaN, 0 when there is none. On several threads where that pays.
+float largest_magnitude(std::span<const float> values);
+// Of a stored tensor of a floating dtype.
+float largest_magnitude(const Tensor& tensor);
+
+}  // namespace veneer
