@@ -32,9 +32,12 @@ struct Evaluation {
 template <typename Network>
 class Stage {
  public:
-  Stage(const models::Loaded<Network>& loaded, DType dtype) : network_(loaded.network), residents_(std::make_shared<residency::ResidentSet>()) {
-    dtype_ = dtype;
-    view_ = variant::ModelPatcher(loaded.base, residents_, dtype).open_view();
+  Stage(const models::Loaded<Network>& loaded, DType dtype, compute::WeightStorage storage = compute::WeightStorage::computed)
+      : dtype_(dtype), network_(loaded.network), residents_(std::make_shared<residency::ResidentSet>()) {
+    auto runtime = std::make_shared<variant::Runtime>();
+    runtime->residents = residents_;
+    runtime->weight_storage = storage;
+    view_ = variant::ModelPatcher(loaded.base, std::move(runtime), dtype).open_view();
   }
 
   // run(network, view, context) is one evaluation. `beside` is called before each round, for what the figure is divided by.

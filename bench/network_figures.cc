@@ -77,6 +77,19 @@ void add_share(BenchSetup& setup, const std::string& name, const Evaluation& at)
   setup.report.add(std::move(figure));
 }
 
+// f32 with weights kept in 16 bits, against f32 weights: what the smaller memory costs.
+void measure_compact(BenchSetup& setup, const models::Loaded<models::Unet>& unet) {
+  for (const int64_t latent : {64, 32}) {
+    Stage<models::Unet> computed(unet, DType::f32), compact(unet, DType::f32, compute::WeightStorage::compact);
+    const Evaluation plain = evaluate(setup, computed, DType::f32, 2, latent), at = evaluate(setup, compact, DType::f32, 2, latent);
+    Figure figure{.group = "unet", .name = size_name(latent, 2, DType::f32) + ", weights in 16 bits", .value = at.seconds, .unit = "s"};
+    figure.ratio = at.seconds / plain.seconds;
+    figure.ratio_of = "the time with f32 weights";
+    figure.more = details(at);
+    setup.report.add(std::move(figure));
+  }
+}
+
 }  // namespace
 
 void measure_machine(BenchSetup& setup) {
@@ -123,6 +136,7 @@ void measure_unet(BenchSetup& setup, const models::Loaded<models::Unet>& unet) {
       }
     }
   }
+  measure_compact(setup, unet);
 }
 
 void measure_text(BenchSetup& setup, const models::LoadedClip& clip) {

@@ -52,7 +52,9 @@ void EngineFlags::add_model_flags(CLI::App& app) {
   app.add_option("--extra-model-paths", options.extra_model_paths, "further folders by kind, in ComfyUI's extra_model_paths.yaml")->type_name("FILE");
   options.home_folder = environment_text("HOME");
   options.cache_folder = default_cache();
-  app.add_option("--cache", options.cache_folder, "folder for the hashes of models; an empty text: none")->type_name("DIR")->capture_default_str();
+  app.add_option("--cache", options.cache_folder, "folder for hashes of models and rates of the machine; an empty text: none")
+      ->type_name("DIR")
+      ->capture_default_str();
   app.add_flag("--json", json, "print one JSON object instead of text");
 }
 
@@ -75,7 +77,7 @@ void EngineFlags::add_plugin_flags(CLI::App& app) {
 }
 
 void EngineFlags::add_compute_flags(CLI::App& app) {
-  app.add_option("--dtype", options.dtype, "auto (bf16 where the CPU has instructions for it), f32 (the same bits on every run) or bf16")
+  app.add_option("--dtype", options.dtype, "auto (bf16 where it is faster than f32 here), f32 or bf16")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: one per core")->check(CLI::Range(0, 1024))->capture_default_str();

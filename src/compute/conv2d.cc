@@ -23,7 +23,7 @@ int64_t result_extent(int64_t in, int64_t kernel, int pad_begin, int pad_end, in
 
 class OneDnnConv2d final : public Conv2d {
  public:
-  OneDnnConv2d(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType dtype)
+  OneDnnConv2d(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType dtype, WeightStorage storage)
       : in_(weight.shape()[1]),
         out_(weight.shape()[0]),
         kernel_height_(weight.shape()[2]),
@@ -32,7 +32,8 @@ class OneDnnConv2d final : public Conv2d {
         dtype_(dtype),
         bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
         layer_(weight, WeightAxes{.out = 0, .in = 1}, Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::oihw),
-               Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::any), dtype) {}
+               Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::any), dtype,
+               kept_dtype(weight.plain_dtype(), dtype, storage)) {}
 
   Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
     const Shape shape = result_shape(context, x);
@@ -70,7 +71,7 @@ class OneDnnConv2d final : public Conv2d {
   }
   PackedLayer::Ready prepare(Context& context, const Tensor& x, const OperationKey& key, const Shape& result) const {
     const ProfileSpan span = prepare_span(context, [&] { return ProfileWork{work(x, result).shape, to_string(dtype_), 0, 0}; });
-    return layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, result, weights); });
+    return layer_.ready(context, key, [&](const Desc& weights) { return compile(key, result, weights); });
   }
   Shape result_shape(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
@@ -148,8 +149,8 @@ class OneDnnConv2d final : public Conv2d {
 // In NHWC a 1x1 convolution with stride 1 is a matmul over the channels of every pixel.
 class PointwiseConv2d final : public Conv2d {
  public:
-  PointwiseConv2d(const WeightSource& weight, const Tensor& bias, DType dtype)
-      : linear_(Linear::create(weight.reshape({weight.shape()[0], weight.shape()[1]}), bias, dtype)) {}
+  PointwiseConv2d(const WeightSource& weight, const Tensor& bias, DType dtype, WeightStorage storage)
+      : linear_(Linear::create(weight.reshape({weight.shape()[0], weight.shape()[1]}), bias, dtype, storage)) {}
   Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
     if (x.rank() != 4) throw Error(ErrorCode::invalid, "convolution: input is not [N, H, W, C]", {{"got", x.shape().to_string()}});
     return linear_->forward(context, x, epilogue);
@@ -177,11 +178,12 @@ void check_weights(const WeightSource& weight, const Tensor& bias, const ConvGeo
 
 }  // namespace
 
-std::shared_ptr<const Conv2d> Conv2d::create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype) {
+std::shared_ptr<const Conv2d> Conv2d::create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype,
+                                             WeightStorage storage) {
   check_weights(weight, bias, geometry);
   const bool pointwise = weight.shape()[2] == 1 && weight.shape()[3] == 1 && geometry == ConvGeometry{};
-  if (pointwise) return std::make_shared<PointwiseConv2d>(weight, bias, compute_dtype);
-  return std::make_shared<OneDnnConv2d>(weight, bias, geometry, compute_dtype);
+  if (pointwise) return std::make_shared<PointwiseConv2d>(weight, bias, compute_dtype, storage);
+  return std::make_shared<OneDnnConv2d>(weight, bias, geometry, compute_dtype, storage);
 }
 
 }  // namespace veneer::compute

@@ -54,4 +54,6 @@ bool bf16_native() { return onednn::bf16_native(); }
 
 bool amx_native() { return onednn::amx_native(); }
 
+std::string library_version() { return "oneDNN " + onednn::version(); }
+
 }  // namespace veneer::compute

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace veneer::compute {
@@ -24,5 +25,8 @@ bool bf16_supported();
 bool bf16_native();
 // Whether it multiplies tiles (AMX-BF16).
 bool amx_native();
+
+// Name and version of the library that multiplies, for what is measured of it.
+std::string library_version();
 
 }  // namespace veneer::compute

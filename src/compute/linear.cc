@@ -17,13 +17,13 @@ using onednn::Tag;
 
 class OneDnnLinear final : public Linear {
  public:
-  OneDnnLinear(const WeightSource& weight, const Tensor& bias, DType dtype)
+  OneDnnLinear(const WeightSource& weight, const Tensor& bias, DType dtype, WeightStorage storage)
       : in_(weight.shape()[1]),
         out_(weight.shape()[0]),
         dtype_(dtype),
         bias_(bias.defined() ? to_dtype(bias, DType::f32) : Tensor()),
         layer_(weight, WeightAxes{.out = 1, .in = 0}, Desc({in_, out_}, onednn::data_type(dtype), Tag::ba),
-               Desc({in_, out_}, onednn::data_type(dtype), Tag::any), dtype) {}
+               Desc({in_, out_}, onednn::data_type(dtype), Tag::any), dtype, kept_dtype(weight.plain_dtype(), dtype, storage)) {}
 
   Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
     check(context, x);
@@ -60,7 +60,7 @@ class OneDnnLinear final : public Linear {
   }
   PackedLayer::Ready prepare(Context& context, const Tensor& x, const OperationKey& key) const {
     const ProfileSpan span = prepare_span(context, [&] { return ProfileWork{work(x, 0).shape, to_string(dtype_), 0, 0}; });
-    return layer_.ready(context.operations.get(), key, [&](const Desc& weights) { return compile(key, weights); });
+    return layer_.ready(context, key, [&](const Desc& weights) { return compile(key, weights); });
   }
   void check(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
@@ -113,7 +113,15 @@ class OneDnnLinear final : public Linear {
 
 }  // namespace
 
-std::shared_ptr<const Linear> Linear::create(const WeightSource& weight, const Tensor& bias, DType compute_dtype) {
+DType kept_dtype(DType source, DType compute_dtype, WeightStorage storage) {
+  if (storage == WeightStorage::computed || compute_dtype != DType::f32) return compute_dtype;
+  if (source == DType::bf16) return DType::bf16;
+  // f16 has all values of fp8.
+  const bool fits = source == DType::f16 || source == DType::f8_e4m3fn || source == DType::f8_e5m2;
+  return fits ? DType::f16 : DType::f32;
+}
+
+std::shared_ptr<const Linear> Linear::create(const WeightSource& weight, const Tensor& bias, DType compute_dtype, WeightStorage storage) {
   if (!weight.defined() || weight.shape().rank() != 2 || weight.shape().num_elements() == 0 || !is_floating(weight.dtype())) {
     throw Error(ErrorCode::invalid, "linear: weight is not a matrix of floating numbers", {{"shape", weight.shape().to_string()}});
   }
@@ -121,7 +129,7 @@ std::shared_ptr<const Linear> Linear::create(const WeightSource& weight, const T
     throw Error(ErrorCode::invalid, "linear: bias does not fit the weight",
                 {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
   }
-  return std::make_shared<OneDnnLinear>(weight, bias, compute_dtype);
+  return std::make_shared<OneDnnLinear>(weight, bias, compute_dtype, storage);
 }
 
 }  // namespace veneer::compute

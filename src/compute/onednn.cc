@@ -246,6 +246,11 @@ bool cap_isa(IsaCap cap) {
   return dnnl::set_max_cpu_isa(isa) == dnnl::status::success;
 }
 
+std::string version() {
+  const dnnl::version_t* v = dnnl::version();
+  return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+}
+
 bool bf16_supported() {
   const auto type = dnnl::memory::data_type::bf16;
   const Desc square({32, 32}, type, Tag::ab);

@@ -83,6 +83,7 @@ void reorder(const Desc& from, const void* source, const Desc& to, void* target)
 enum class IsaCap : uint8_t { baseline, avx2, avx512, avx512_bf16, none };
 // False when oneDNN's choice is fixed already.
 bool cap_isa(IsaCap cap);
+std::string version();  // "2.6.3"
 bool bf16_supported();
 bool bf16_native();
 bool amx_native();

@@ -6,20 +6,25 @@
 
 namespace veneer::compute {
 
-PackedLayer::PackedLayer(WeightSource source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype)
+PackedLayer::PackedLayer(WeightSource source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype, DType kept)
     : source_(std::move(source)),
       axes_(axes),
       plain_(std::move(plain)),
       any_(std::move(any)),
       dtype_(dtype),
-      estimate_(packed_size_estimate(source_.shape(), dtype)) {}
+      kept_(kept),
+      estimate_(packed_size_estimate(source_.shape(), dtype, kept)) {}
 
-PackedLayer::Ready PackedLayer::ready(OperationCache* shared, const OperationKey& key, const Compile& compile) {
-  const std::lock_guard lock(mutex_);
-  OperationPtr operation = find(key);
-  if (!operation) operation = add(shared, key, compile);
-  pack(operation->layout);
-  return {std::move(operation), packed_};
+PackedLayer::Ready PackedLayer::ready(const Context& context, const OperationKey& key, const Compile& compile) {
+  Ready out;
+  {
+    const std::lock_guard lock(mutex_);
+    out.operation = find(key);
+    if (!out.operation) out.operation = add(context.operations.get(), key, compile);
+    out.weights = packed_.defined() && layout_ == out.operation->layout ? packed_ : pack(out.operation->layout, context.scratch);
+  }
+  if (out.weights.dtype() != dtype_) out.weights = to_dtype(out.weights, dtype_, context.scratch);
+  return out;
 }
 
 size_t PackedLayer::size_bytes() const {
@@ -53,23 +58,31 @@ PackedLayer::OperationPtr PackedLayer::add(OperationCache* shared, const Operati
   return operations_.back().second;
 }
 
-void PackedLayer::pack(const onednn::Desc& wanted) {
-  if (packed_.defined() && wanted == layout_) return;
-  Tensor target = Tensor::empty({static_cast<int64_t>(wanted.get_size())}, DType::u8);
-  if (packed_.defined()) {
-    onednn::reorder(layout_, packed_.bytes(), wanted, target.mutable_bytes());
-  } else {
-    const auto layout = onednn::blocked_layout(wanted);
-    if (layout && can_pack(source_.dtype(), axes_, *layout, dtype_)) {
-      pack_weight(source_, axes_, *layout, dtype_, target.mutable_bytes());
-    } else {
-      const Tensor converted = to_dtype(source_.whole(), dtype_);
-      onednn::reorder(plain_, converted.bytes(), wanted, target.mutable_bytes());
-    }
-    source_ = WeightSource();
-  }
-  packed_ = std::move(target);
+// Returns what was packed as the operation takes it, so that a first use does not expand what it has just narrowed.
+Tensor PackedLayer::pack(const onednn::Desc& wanted, Allocator& scratch) {
+  const bool narrow = kept_ != dtype_ && onednn::blocked_layout(wanted).has_value();
+  Tensor ready = packed_as(wanted, scratch, narrow ? scratch : system_allocator());
+  packed_ = narrow ? to_dtype(ready, kept_) : ready;
   layout_ = wanted;
+  source_ = WeightSource();
+  return ready;
+}
+
+Tensor PackedLayer::packed_as(const onednn::Desc& wanted, Allocator& scratch, Allocator& target) const {
+  const auto elements = static_cast<int64_t>(wanted.get_size() / size_of(dtype_));
+  Tensor out = Tensor::empty({elements}, dtype_, target);
+  if (packed_.defined()) {
+    onednn::reorder(layout_, to_dtype(packed_, dtype_, scratch).bytes(), wanted, out.mutable_bytes());
+    return out;
+  }
+  const auto layout = onednn::blocked_layout(wanted);
+  if (layout && can_pack(source_.dtype(), axes_, *layout, dtype_)) {
+    pack_weight(source_, axes_, *layout, dtype_, out.mutable_bytes());
+  } else {
+    const Tensor converted = to_dtype(source_.whole(), dtype_, scratch);
+    onednn::reorder(plain_, converted.bytes(), wanted, out.mutable_bytes());
+  }
+  return out;
 }
 
 }  // namespace veneer::compute

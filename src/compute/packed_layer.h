@@ -1,4 +1,5 @@
-// Weights of one layer in oneDNN's layout, and the operations compiled for the shapes that it met lately.
+// Weights of one layer in oneDNN's layout, perhaps in a narrower dtype than they are computed with, and the operations compiled for the shapes that
+// it met lately.
 #pragma once
 
 #include <memory>
@@ -19,15 +20,16 @@ class PackedLayer {
  public:
   struct Ready {
     std::shared_ptr<const onednn::Operation> operation;
-    Tensor weights;  // bytes in operation->layout
+    Tensor weights;  // bytes in operation->layout, in the compute dtype; scratch memory where that is not how they are kept
   };
   using Compile = OperationCache::Compile;
 
-  // source: [out, in, ...]; `plain` describes its elements in the compute dtype, `axes` which of its axes are which.
-  PackedLayer(WeightSource source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype);
+  // source: [out, in, ...]; `plain` describes its elements in the compute dtype, `axes` which of its axes are which. `kept`: the compute dtype or one
+  // that has all values of the source, in which packed weights stay in memory.
+  PackedLayer(WeightSource source, const WeightAxes& axes, onednn::Desc plain, onednn::Desc any, DType dtype, DType kept);
 
-  // The operation for the key, from the layer's own, `shared` (may be null) or `compile`, and the weights packed for it.
-  Ready ready(OperationCache* shared, const OperationKey& key, const Compile& compile);
+  // The operation for the key, from the layer's own, the context's cache or `compile`, and the weights packed for it.
+  Ready ready(const Context& context, const OperationKey& key, const Compile& compile);
 
   // Of the packed weights; before the first use, what they will likely take.
   size_t size_bytes() const;
@@ -38,14 +40,15 @@ class PackedLayer {
 
   OperationPtr find(const OperationKey& key) const;
   OperationPtr add(OperationCache* shared, const OperationKey& key, const Compile& compile);
-  void pack(const onednn::Desc& wanted);
+  Tensor pack(const onednn::Desc& wanted, Allocator& scratch);
+  Tensor packed_as(const onednn::Desc& wanted, Allocator& scratch, Allocator& target) const;
 
   mutable std::mutex mutex_;
   WeightSource source_;
   Tensor packed_;
   WeightAxes axes_;
   onednn::Desc plain_, any_, layout_;
-  DType dtype_;
+  DType dtype_, kept_;
   size_t estimate_;
   std::vector<std::pair<OperationKey, OperationPtr>> operations_;
 };

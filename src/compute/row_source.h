@@ -32,6 +32,8 @@ class WeightSource {
   bool defined() const { return stored_.defined() || made_ != nullptr; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return made_ != nullptr ? DType::f32 : stored_.dtype(); }
+  // What the values can be kept in one by one: see Tensor::plain_dtype().
+  DType plain_dtype() const { return made_ != nullptr ? DType::f32 : stored_.plain_dtype(); }
   // The same elements under another shape with as many rows.
   WeightSource reshape(const Shape& shape) const;
 

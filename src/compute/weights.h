@@ -22,12 +22,21 @@ struct Epilogue {
   const Tensor* residual = nullptr;
 };
 
+// In which dtype a layer that computes in f32 keeps its weights.
+enum class WeightStorage : uint8_t {
+  computed,  // f32: ready for the kernels
+  compact,  // the source's own values, in 16 bits where they fit: half the memory and the same results; each forward expands them into scratch memory
+};
+// The dtype in which values of `source` (Tensor::plain_dtype()) lie then.
+DType kept_dtype(DType source, DType compute_dtype, WeightStorage storage);
+
 class Linear {
  public:
   virtual ~Linear() = default;
   // weight: [out, in] in any floating dtype, or rows that are made when they are packed (forward() then throws what making them throws); bias: [out]
   // or undefined. compute_dtype: f32 or bf16, must equal the context's at forward. Throws Error(invalid) for shapes that do not fit.
-  static std::shared_ptr<const Linear> create(const WeightSource& weight, const Tensor& bias, DType compute_dtype);
+  static std::shared_ptr<const Linear> create(const WeightSource& weight, const Tensor& bias, DType compute_dtype,
+                                              WeightStorage storage = WeightStorage::computed);
   // x: [..., in] -> [..., out], in the context's dtype.
   virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
   virtual int64_t in_features() const = 0;
@@ -48,7 +57,8 @@ class Conv2d {
  public:
   virtual ~Conv2d() = default;
   // weight: [out, in, kh, kw] as Linear's; bias: [out] or undefined. 1x1 convolutions may run as matmuls.
-  static std::shared_ptr<const Conv2d> create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype);
+  static std::shared_ptr<const Conv2d> create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype,
+                                              WeightStorage storage = WeightStorage::computed);
   // x: [N, H, W, in] -> [N, H', W', out].
   virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
   virtual int64_t in_channels() const = 0;

@@ -177,6 +177,43 @@ TEST(Weights, EverySourceDtypeAndAnUnalignedMappingIsAccepted) {
   }
 }
 
+TEST(Weights, CompactStorageHalvesTheMemoryAndChangesNoBit) {
+  const Layer matrix = layer({96, 64}, DType::f32, 5), kernel = layer({128, 64, 3, 3}, DType::f32, 6);
+  for (const DType source : {DType::f16, DType::bf16, DType::f8_e4m3fn, DType::f8_e5m2}) {
+    const Tensor stored = to_dtype(matrix.weight, source), taps = to_dtype(kernel.weight, source);
+    const auto plain = Linear::create(stored, matrix.bias, DType::f32);
+    const auto compact = Linear::create(stored, matrix.bias, DType::f32, WeightStorage::compact);
+    const auto plain_conv = Conv2d::create(taps, kernel.bias, ConvGeometry::same3x3(), DType::f32);
+    const auto compact_conv = Conv2d::create(taps, kernel.bias, ConvGeometry::same3x3(), DType::f32, WeightStorage::compact);
+    const size_t expected = compact->size_bytes(), expected_conv = compact_conv->size_bytes();
+    Context context;
+    // Shapes that want other layouts, too, and each twice: a first use packs, the second one expands.
+    for (const int64_t side : {16, 16, 1, 5, 1, 16}) {
+      const Tensor x = random_tensor({1, side, side, 64}, static_cast<uint32_t>(side));
+      EXPECT_EQ(max_error(compact->forward(context, x), plain->forward(context, x)), 0) << to_string(source) << " " << side;
+      EXPECT_EQ(max_error(compact_conv->forward(context, x), plain_conv->forward(context, x)), 0) << to_string(source) << " " << side;
+    }
+    EXPECT_EQ(compact->size_bytes(), plain->size_bytes() / 2 + matrix.bias.size_bytes() / 2) << to_string(source);
+    EXPECT_EQ(compact->size_bytes(), expected) << to_string(source);
+    EXPECT_EQ(compact_conv->size_bytes(), plain_conv->size_bytes() / 2 + kernel.bias.size_bytes() / 2) << to_string(source);
+    EXPECT_EQ(compact_conv->size_bytes(), expected_conv) << to_string(source);
+  }
+}
+
+TEST(Weights, CompactStorageNeverRounds) {
+  EXPECT_EQ(kept_dtype(DType::f32, DType::f32, WeightStorage::compact), DType::f32);
+  EXPECT_EQ(kept_dtype(DType::f16, DType::f32, WeightStorage::computed), DType::f32);
+  EXPECT_EQ(kept_dtype(DType::f16, DType::bf16, WeightStorage::compact), DType::bf16);
+  // Scales do not fit into single elements.
+  const Tensor scaled = to_dtype(random_tensor({32, 32}, 3), DType::f8_e4m3fn).with_scale(0.3F);
+  EXPECT_EQ(kept_dtype(scaled.plain_dtype(), DType::f32, WeightStorage::compact), DType::f32);
+  const Tensor x = random_tensor({4, 32}, 4);
+  Context context;
+  EXPECT_EQ(max_error(Linear::create(scaled, {}, DType::f32, WeightStorage::compact)->forward(context, x),
+                      Linear::create(scaled, {}, DType::f32)->forward(context, x)),
+            0);
+}
+
 TEST(Weights, NoRowsGiveNoRows) {
   Context context;
   const Layer l = layer({8, 4}, DType::f32, 1);

@@ -3,6 +3,7 @@
 #include "base/parallel.h"
 #include "compute/block_cache.h"
 #include "compute/cpu.h"
+#include "engine/precision.h"
 #include "engine/runtime_options.h"
 #include "graph/value_tracker.h"
 #include "nodes/latent_preview.h"
@@ -18,17 +19,6 @@
 
 namespace veneer::engine {
 namespace {
-
-DType compute_dtype(const std::string& name) {
-  if (name == "auto") return compute::bf16_native() ? DType::bf16 : DType::f32;
-  if (name == "f32") return DType::f32;
-  if (name == "bf16") {
-    if (!compute::bf16_supported())
-      throw Error(ErrorCode::unsupported, "this CPU cannot compute in bf16", {{"dtype", name}, {"allowed", "auto f32"}});
-    return DType::bf16;
-  }
-  throw Error(ErrorCode::invalid, "unknown dtype", {{"dtype", name}, {"allowed", "auto f32 bf16"}});
-}
 
 std::vector<std::filesystem::path> roots_of(const EngineOptions& options) {
   std::vector<std::filesystem::path> roots(options.model_folders.begin(), options.model_folders.end());
@@ -68,25 +58,25 @@ graph::NodeRegistry make_registry(std::vector<graph::NodeDef> more, const Engine
 
 struct Core::Impl {
   Impl(const EngineOptions& options, Additions additions)
-      : dtype(compute_dtype(options.dtype)),
+      : precision(choose_precision(options.dtype, [&] { return rates_of_machine(options.cache_folder); })),
         image_folders(std::make_shared<nodes::ImageFolders>(engine::image_folders(options))),
         folders{image_folders->input, image_folders->output, image_folders->temp},
-        runtime(make_runtime(options)),
+        runtime(make_runtime(options, precision.weights)),
         model_folders(engine::model_folders(options)),
-        models(std::make_shared<nodes::ModelStore>(model_folders, runtime, dtype)),
+        models(std::make_shared<nodes::ModelStore>(model_folders, runtime, precision.compute)),
         registry(make_registry(std::move(additions.nodes), options, plugins)) {
     environment.add(image_folders);
     environment.add(models);
     environment.add(std::make_shared<registry::Library>(model_folders, options.cache_folder));
     environment.add(std::make_shared<graph::ValueTracking>(nodes::track_models(usage, models, switches)));
     environment.add(std::make_shared<nodes::ComputeSettings>(
-        nodes::ComputeSettings{.dtype = dtype, .scratch = *scratch, .profile = options.profile ? std::make_shared<Profile>() : nullptr}));
+        nodes::ComputeSettings{.dtype = precision.compute, .scratch = *scratch, .profile = options.profile ? std::make_shared<Profile>() : nullptr}));
     environment.add(std::make_shared<nodes::OutputCounters>());
     environment.add(std::make_shared<graph::RecordCheck>(nodes::check_saved_files(image_folders)));
     if (additions.previews) environment.add(std::make_shared<nodes::LatentPreviews>());
   }
 
-  DType dtype;
+  Precision precision;
   std::shared_ptr<compute::BlockCache> scratch = std::make_shared<compute::BlockCache>();
   std::shared_ptr<nodes::ImageFolders> image_folders;
   Folders folders;

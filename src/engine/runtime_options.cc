@@ -11,7 +11,7 @@ size_t default_budget() { return physical_memory_bytes() / 5 * 3; }
 
 }  // namespace
 
-std::shared_ptr<const variant::Runtime> make_runtime(const EngineOptions& options) {
+std::shared_ptr<const variant::Runtime> make_runtime(const EngineOptions& options, compute::WeightStorage storage) {
   variant::Runtime runtime;
   const size_t budget = options.no_resident_weights ? 0 : options.memory_budget == 0 ? default_budget() : options.memory_budget;
   runtime.residents = std::make_shared<residency::ResidentSet>(budget);
@@ -19,6 +19,7 @@ std::shared_ptr<const variant::Runtime> make_runtime(const EngineOptions& option
   runtime.apply_mode = variant::lora_apply_mode_from_string(options.lora_apply_mode);
   runtime.residency = variant::residency_mode_from_string(options.residency);
   runtime.compat = patch::patch_compat_from_string(options.patch_compat);
+  runtime.weight_storage = storage;
   return std::make_shared<const variant::Runtime>(std::move(runtime));
 }
 

@@ -9,7 +9,7 @@
 namespace veneer::engine {
 
 // Throws Error(invalid) naming the option and the allowed values.
-std::shared_ptr<const variant::Runtime> make_runtime(const EngineOptions& options);
+std::shared_ptr<const variant::Runtime> make_runtime(const EngineOptions& options, compute::WeightStorage storage = compute::WeightStorage::computed);
 
 MemoryAccount account_of(const variant::Runtime& runtime);
 

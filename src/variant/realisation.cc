@@ -70,17 +70,23 @@ void add_branches(const Description& description, const ModuleDef& def, std::spa
     key.add("branch").add(def.kind).add(record.value->fingerprint()).add(description.compute_dtype);
     key.add(def.geometry.stride).add(def.geometry.pad_top).add(def.geometry.pad_left).add(def.geometry.pad_bottom).add(def.geometry.pad_right);
     branch.key = key.finish();
-    branch.bytes = compute::packed_size_estimate(factors.up.shape(), description.compute_dtype) +
-                   compute::packed_size_estimate(factors.down.shape(), description.compute_dtype);
+    const DType dtype = description.compute_dtype;
+    branch.bytes =
+        compute::packed_size_estimate(factors.up.shape(), dtype, dtype) + compute::packed_size_estimate(factors.down.shape(), dtype, dtype);
     out.branches.push_back(std::move(branch));
   }
 }
 
-size_t expected_bytes(const Description& description, const ModuleDef& def) {
-  const Shape weight = description.patched_shape(weight_key(def));
+// `as_it_is`: the weight is the base's own.
+size_t expected_bytes(const Description& description, const ModuleDef& def, bool as_it_is) {
+  const std::string key = weight_key(def);
+  const Shape weight = description.patched_shape(key);
   const size_t bias = def.has_bias ? static_cast<size_t>(description.patched_shape(bias_key(def)).num_elements()) * sizeof(float) : 0;
-  if (def.kind == ModuleKind::linear || def.kind == ModuleKind::conv2d)
-    return compute::packed_size_estimate(weight, description.compute_dtype) + bias;
+  if (def.kind == ModuleKind::linear || def.kind == ModuleKind::conv2d) {
+    const DType source = as_it_is ? description.model->weight(key).plain_dtype() : DType::f32;
+    const DType kept = compute::kept_dtype(source, description.compute_dtype, description.runtime->weight_storage);
+    return compute::packed_size_estimate(weight, description.compute_dtype, kept) + bias;
+  }
   return static_cast<size_t>(weight.num_elements()) * sizeof(float) + bias;
 }
 
@@ -122,13 +128,14 @@ Realisation realise(const Description& description, ModuleId module) {
     out.patched =
         !description.records(key).empty() || !description.wrappers(key).empty() || (hooked == Hooked::yes && !description.hook_records(key).empty());
   }
+  const bool as_it_is = !out.patched;
   if (def.has_bias) {
     builder.add(description.weight_fingerprint(bias_key(def)));
     out.patched = out.patched || description.is_patched(bias_key(def));
   }
   out.key = builder.finish();
   out.keep = !(out.patched && description.runtime->apply_mode == LoraApplyMode::on_demand);
-  out.bytes = expected_bytes(description, def);
+  out.bytes = expected_bytes(description, def, as_it_is);
   if (beside == Beside::all) add_branches(description, def, description.records(key), out);
   if (beside != Beside::none) add_branches(description, def, description.hook_records(key), out);
   return out;
@@ -143,9 +150,10 @@ std::shared_ptr<const residency::Resident> build_module(const Description& descr
   };
   const auto bias = [&] { return def.has_bias ? description.patched_weight(bias_key(def)) : Tensor(); };
   const DType dtype = description.compute_dtype;
+  const compute::WeightStorage storage = description.runtime->weight_storage;
   switch (def.kind) {
-    case ModuleKind::linear: return std::make_shared<ResidentLinear>(compute::Linear::create(weight(), bias(), dtype));
-    case ModuleKind::conv2d: return std::make_shared<ResidentConv2d>(compute::Conv2d::create(weight(), bias(), def.geometry, dtype));
+    case ModuleKind::linear: return std::make_shared<ResidentLinear>(compute::Linear::create(weight(), bias(), dtype, storage));
+    case ModuleKind::conv2d: return std::make_shared<ResidentConv2d>(compute::Conv2d::create(weight(), bias(), def.geometry, dtype, storage));
     case ModuleKind::norm: return std::make_shared<ResidentNorm>(NormWeights{description.patched_weight(key), bias()});
     case ModuleKind::embedding: return std::make_shared<ResidentTable>(description.patched_weight(key));
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "compute/weights.h"
 #include "patch/patch_compat.h"
 #include "residency/pinned_memory.h"
 #include "residency/resident_set.h"
@@ -18,6 +19,8 @@ struct Runtime {
   LoraApplyMode apply_mode = LoraApplyMode::automatic;
   ResidencyMode residency = ResidencyMode::classic;
   patch::PatchCompat compat = patch::PatchCompat::standard;
+  // Of linear and convolution weights that no patch changes; patched values are f32 where f32 is computed.
+  compute::WeightStorage weight_storage = compute::WeightStorage::computed;
 };
 
 }  // namespace veneer::variant
