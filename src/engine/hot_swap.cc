@@ -4,10 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "nodes/model_store.h"
 #include "nodes/stale_values.h"
 #include "registry/library.h"
 #include "registry/nearest_names.h"
+#include "residency/resident_set.h"
+#include "variant/runtime.h"
 #include "veneer/error.h"
 
 namespace veneer::engine {
@@ -82,16 +83,21 @@ std::shared_ptr<std::mutex> HotSwap::mutex_of(const std::string& name) {
 }
 
 SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()>& stop) {
+  const std::string kind = kind_of(core_.models().folders(), request.type);
+  const std::string name = find_model(core_.environment().get<registry::Library>(), kind, request.name).name;
+  const std::shared_ptr<std::mutex> own = mutex_of(kind + "/" + name);
+  const std::lock_guard one_at_a_time(*own);
+  return load_now({.type = kind, .name = name, .force = request.force, .expected_sha256 = request.expected_sha256}, stop);
+}
+
+SwapOutcome HotSwap::load_now(const SwapRequest& request, const std::function<bool()>& stop) {
   nodes::ModelStore& models = core_.models();
   registry::Library& library = core_.environment().get<registry::Library>();
-  const std::string kind = kind_of(models.folders(), request.type);
-  const registry::Library::Found found = find_model(library, kind, request.name);
-  const std::shared_ptr<std::mutex> own = mutex_of(kind + "/" + found.name);
-  const std::lock_guard one_at_a_time(*own);
+  const auto looked_at = models.files_of(request.type, request.name);
   try {
-    const auto before = models.binding(kind, found.name);
+    const auto before = models.binding(request.type, request.name);
     // Headers first: most of what is no model is told at once.
-    const nodes::OpenModelPtr opened = models.open(kind, found.name, request.force);
+    const nodes::OpenModelPtr opened = models.open(request.type, request.name, request.force);
     require_type(library, *opened);
     const auto keep_on = [&](uint64_t, uint64_t) {
       if (stop && stop()) throw Error(ErrorCode::cancelled, "the load was given up");
@@ -101,8 +107,8 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
       throw Error(ErrorCode::corrupt, verified.problem, {{"file", opened->file->path().string()}, {"field", "model_name"}});
     }
     SwapOutcome out;
-    out.type = kind;
-    out.name = found.name;
+    out.type = request.type;
+    out.name = request.name;
     out.family = opened->family;
     out.sha256 = verified.sha256;
     out.earlier_sha256 = before ? before->sha256 : "";
@@ -114,10 +120,10 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
     if (!opened->file->is_current() || opened->file->written_to() || opened->file->being_written()) {
       throw Error(ErrorCode::invalid, "the file was replaced while it was loaded", {{"file", opened->file->path().string()}, {"busy", "true"}});
     }
-    if (before && !request.force && before->sha256 == out.sha256 && !before->model->file->written_to()) {
+    if (before && !before->lost && !request.force && before->sha256 == out.sha256 && !before->model->file->written_to()) {
       models.rebind(before->model, opened->file->identities(), out.sha256);
       // A job may have let the file take its name meanwhile: that is another model object, and not hashed.
-      const auto now = models.binding(kind, found.name);
+      const auto now = models.binding(request.type, request.name);
       if (now && now->model == before->model) return out;
     }
     out.ready_bytes = make_ready(*opened);
@@ -126,7 +132,8 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
     return out;
   } catch (const Error& error) {
     // A file that is still written is looked at again.
-    if (error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported) models.keep_serving(kind, found.name, error.what());
+    const bool refused = error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported;
+    if (refused && looked_at) models.keep_serving(request.type, request.name, *looked_at, error.what());
     throw;
   }
 }
@@ -143,7 +150,14 @@ std::vector<LoadedModel> HotSwap::loaded() const {
   std::vector<LoadedModel> out;
   for (const nodes::ModelStore::Binding& binding : core_.models().bindings()) {
     const nodes::OpenModel& model = *binding.model;
-    out.push_back({model.kind, model.name, model.family, binding.sha256, model.file->size_bytes(), binding.fault});
+    out.push_back({.type = model.kind,
+                   .name = model.name,
+                   .family = model.family,
+                   .sha256 = binding.lost ? "" : binding.sha256,
+                   .version = model.version,
+                   .size_bytes = model.file->size_bytes(),
+                   .serves = !binding.lost,
+                   .fault = binding.fault});
   }
   return out;
 }
@@ -151,18 +165,23 @@ std::vector<LoadedModel> HotSwap::loaded() const {
 void HotSwap::complete(const std::function<bool()>& stop) {
   for (const nodes::ModelStore::Binding& binding : core_.models().bindings()) {
     try {
-      if (binding.sha256.empty()) complete(binding.model, stop);
+      if (binding.awaits_check || (binding.sha256.empty() && !binding.lost)) complete(binding, stop);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
-      // That one stays unhashed; the others do not wait for it.
+      // That one stays as it is; the others do not wait for it.
     }
   }
 }
 
-void HotSwap::complete(const nodes::OpenModelPtr& model, const std::function<bool()>& stop) {
+void HotSwap::complete(const nodes::ModelStore::Binding& binding, const std::function<bool()>& stop) {
+  const nodes::OpenModelPtr& model = binding.model;
   const std::shared_ptr<std::mutex> own = mutex_of(model->kind + "/" + model->name);
   const std::unique_lock one_at_a_time(*own, std::try_to_lock);
-  if (!one_at_a_time.owns_lock()) return;  // a load, which hashes by itself
+  if (!one_at_a_time.owns_lock()) return;  // a load, which does all of it by itself
+  if (binding.awaits_check) {
+    load_now({.type = model->kind, .name = model->name}, stop);
+    return;
+  }
   // What else lies there by now is not the content that serves, and another model may have the name.
   const auto serves = [&] {
     const auto now = core_.models().binding(model->kind, model->name);
@@ -180,6 +199,8 @@ void HotSwap::complete(const nodes::OpenModelPtr& model, const std::function<boo
 std::function<bool(const graph::Value&)> HotSwap::stale_values() const {
   auto stale = std::make_shared<const nodes::ModelStore::Stale>(core_.models().take_stale());
   if (stale->empty()) return {};
+  // What was made with their content goes as soon as nothing uses it.
+  if (!stale->adapters.empty()) core_.runtime().residents->disown(stale->adapters);
   return [stale](const graph::Value& value) { return nodes::is_stale(value, *stale); };
 }
 

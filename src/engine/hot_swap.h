@@ -15,18 +15,15 @@
 
 #include "engine/core.h"
 #include "graph/value.h"
-
-namespace veneer::nodes {
-struct OpenModel;
-}
+#include "nodes/model_store.h"
 
 namespace veneer::engine {
 
 struct SwapRequest {
-  std::string type;             // a kind of models, older names too
-  std::string name;             // or a reference by hash, version or cache key
-  bool force = false;           // also when the file is the one that is loaded: read, hashed and loaded anew
-  std::string expected_sha256;  // "" for none
+  std::string type;                  // a kind of models, older names too
+  std::string name;                  // or a reference by hash, version or cache key
+  bool force = false;                // also when the file is the one that is loaded: read, hashed and loaded anew
+  std::string expected_sha256 = {};  // "" for none
 };
 
 struct SwapOutcome {
@@ -40,9 +37,12 @@ struct SwapOutcome {
 };
 
 struct LoadedModel {
-  std::string type, name, family, sha256;
+  std::string type, name, family;
+  std::string sha256;   // "" while it is not known
+  std::string version;  // of the model that serves: another one after each change
   uint64_t size_bytes = 0;
-  std::string fault;  // why the file that lies under the name now does not serve; "" when it does
+  bool serves = true;  // false: its file was written to in place, so that jobs which name it fail
+  std::string fault;   // why the file that lies under the name now does not serve; "" when it does
 };
 
 // All members may be called from any thread.
@@ -63,16 +63,20 @@ class HotSwap {
   // In order of types and names.
   std::vector<LoadedModel> loaded() const;
 
-  // Hashes models that took a loaded name by themselves, and makes their weights ready, where nobody waits for it. `stop` as in load().
+  // Hashes models that took a loaded name by themselves, and makes their weights ready, where nobody waits for it. Files that came under a loaded
+  // name and tell a checksum of their tensors are compared with it first, and take the name then. `stop` as in load().
   void complete(const std::function<bool()>& stop);
 
   // What keeps a model in memory that no name stands for any more: says so of cached values. Empty when there is none such. To be asked from time to
-  // time: files also come and go by other hands.
+  // time: files also come and go by other hands. Weights that were made with an adapter which is gone or another by now are let go with their last
+  // use.
   std::function<bool(const graph::Value&)> stale_values() const;
 
  private:
   std::shared_ptr<std::mutex> mutex_of(const std::string& name);
-  void complete(const std::shared_ptr<const nodes::OpenModel>& model, const std::function<bool()>& stop);
+  // `request` by the present names of kind and model; the name's mutex is held.
+  SwapOutcome load_now(const SwapRequest& request, const std::function<bool()>& stop);
+  void complete(const nodes::ModelStore::Binding& binding, const std::function<bool()>& stop);
   const Core& core_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<std::mutex>> names_;

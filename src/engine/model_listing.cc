@@ -42,6 +42,8 @@ std::vector<std::filesystem::path> ModelListing::folders(const std::string& kind
   return out;
 }
 
+std::vector<std::filesystem::path> ModelListing::folders_as_given(const std::string& kind) const { return core_.models().folders().folders(kind); }
+
 // With the shards of an index, where they are.
 uint64_t ModelListing::size_of(const std::filesystem::path& file, uint64_t own) const {
   try {

@@ -31,6 +31,8 @@ class ModelListing {
   // Files, and names that /model/load holds a model for.
   std::vector<std::string> list(const std::string& kind) const;
   std::vector<std::filesystem::path> folders(const std::string& kind) const;
+  // The same, where they are relative as the paths in errors are.
+  std::vector<std::filesystem::path> folders_as_given(const std::string& kind) const;
   std::vector<ModelFileInfo> files(const std::string& kind) const;
   // Nothing for a name that is no file of the kind.
   std::optional<std::filesystem::path> find(const std::string& kind, const std::string& name) const;

@@ -1,6 +1,8 @@
 #include "graph/check_ranges.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "graph/convert_input.h"
 #include "graph/json_text.h"
@@ -10,11 +12,16 @@ namespace veneer::graph {
 namespace {
 
 bool outside(const InputDef& input, const Json& value) {
-  if (value.is_number_float() && std::isnan(value.get<double>())) return true;
+  if (value.is_number_float() && std::isnan(value.get<double>())) return !takes_nan(input);
   return compare_numbers(value, input.min) == std::partial_ordering::less || compare_numbers(value, input.max) == std::partial_ordering::greater;
 }
 
 }  // namespace
+
+bool takes_nan(const InputDef& input) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  return input.type == "FLOAT" && compare_numbers(input.max, kAny) >= 0 && compare_numbers(input.min, -kAny) <= 0;
+}
 
 void check_ranges(const NodeDef& def, const Inputs& call) {
   for (const InputDef& input : def.inputs) {

@@ -57,6 +57,9 @@ TEST(CheckRanges, LooksAtEveryElementOfAList) {
 TEST(CheckRanges, LeavesOtherValuesAndInputsWithoutARangeAlone) {
   EXPECT_EQ(fault(limited(), "count", {Value(), Value::text("many"), picture(300)}), "");
   EXPECT_EQ(fault(limited(), "any", {Value::number(std::nan(""))}), "");
+  NodeDef wide = limited();
+  wide.inputs = {InputDef::number("value", 0, -9223372036854775807.0, 9223372036854775807.0)};
+  EXPECT_EQ(fault(wide, "value", {Value::number(std::nan(""))}), "") << "a range of all numbers is none";
 }
 
 TEST(CheckRanges, LeavesWhatTheClassChecksItselfToTheClass) {

@@ -119,9 +119,31 @@ Conversion convert_input(const Json& value, std::string_view type) {
   return {value, ""};
 }
 
+namespace {
+
+std::partial_ordering reversed(std::partial_ordering order) {
+  if (order == std::partial_ordering::less) return std::partial_ordering::greater;
+  return order == std::partial_ordering::greater ? std::partial_ordering::less : order;
+}
+
+// An integer as a double may round onto the other number: 2^64 - 1 is no double.
+std::partial_ordering compare_to_integer(double a, const Json& b) {
+  if (std::isnan(a)) return std::partial_ordering::unordered;
+  if (a >= 2 * kTwo63) return std::partial_ordering::greater;
+  if (a < -kTwo63) return std::partial_ordering::less;
+  const double whole = std::floor(a);
+  const Json integer = whole < kTwo63 ? Json(static_cast<int64_t>(whole)) : Json(static_cast<uint64_t>(whole));
+  const std::partial_ordering order = compare_numbers(integer, b);
+  return order == std::partial_ordering::equivalent && a > whole ? std::partial_ordering::greater : order;
+}
+
+}  // namespace
+
 std::partial_ordering compare_numbers(const Json& a, const Json& b) {
   if (!a.is_number() || !b.is_number()) return std::partial_ordering::unordered;
-  if (a.is_number_float() || b.is_number_float()) return a.get<double>() <=> b.get<double>();
+  if (a.is_number_float() && b.is_number_float()) return a.get<double>() <=> b.get<double>();
+  if (a.is_number_float()) return compare_to_integer(a.get<double>(), b);
+  if (b.is_number_float()) return reversed(compare_to_integer(b.get<double>(), a));
   const auto negative = [](const Json& j) { return !j.is_number_unsigned() && j.get<int64_t>() < 0; };
   if (negative(a) != negative(b)) return negative(a) ? std::partial_ordering::less : std::partial_ordering::greater;
   if (negative(a)) return a.get<int64_t>() <=> b.get<int64_t>();

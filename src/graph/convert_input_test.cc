@@ -65,6 +65,14 @@ TEST(CompareNumbers, IsExactFor64BitIntegersOfEitherSign) {
   EXPECT_EQ(compare_numbers(9007199254740993LL, 9007199254740992LL), std::partial_ordering::greater);
   EXPECT_EQ(compare_numbers(-2, -3), std::partial_ordering::greater);
   EXPECT_EQ(compare_numbers(1, 1.0), std::partial_ordering::equivalent);
+  constexpr double kTwo64 = 18446744073709551616.0;
+  EXPECT_EQ(compare_numbers(kTwo64, 18446744073709551615ULL), std::partial_ordering::greater);
+  EXPECT_EQ(compare_numbers(18446744073709551615ULL, kTwo64), std::partial_ordering::less);
+  EXPECT_EQ(compare_numbers(9007199254740992.0, 9007199254740993LL), std::partial_ordering::less);
+  EXPECT_EQ(compare_numbers(-9223372036854775808.0, -9223372036854775807LL), std::partial_ordering::less);
+  EXPECT_EQ(compare_numbers(-1.5, -1), std::partial_ordering::less);
+  EXPECT_EQ(compare_numbers(1.5, 1), std::partial_ordering::greater);
+  EXPECT_EQ(compare_numbers(-std::numeric_limits<double>::infinity(), 0), std::partial_ordering::less);
   EXPECT_EQ(compare_numbers(std::nan(""), 1), std::partial_ordering::unordered);
   EXPECT_EQ(compare_numbers(nullptr, 1), std::partial_ordering::unordered);
 }

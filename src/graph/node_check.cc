@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 
+#include "graph/check_ranges.h"
 #include "graph/convert_input.h"
 #include "graph/object_info.h"
 #include "graph/python_text.h"
@@ -88,8 +89,16 @@ void NodeCheck::check_constant(const InputDef& input, const Json& given) {
   if (input.is_choice()) check_choice(input, converted.value);
 }
 
+// What passes here runs: nodes get integers of 64 bits, and no input with a range of some takes NaN.
 void NodeCheck::check_range(const InputDef& input, const Json& value) {
-  if (compare_numbers(value, input.min) == std::partial_ordering::less) {
+  const bool has_range = input.min.is_number() && input.max.is_number();
+  if (value.is_number_float() && std::isnan(value.get<double>()) && has_range && !takes_nan(input)) {
+    const std::string allowed = number_text(input.min, input.type) + " to " + number_text(input.max, input.type);
+    add(invalid_input_type(input.name, input.type, choices_.config(input), value, "NaN is not within " + allowed));
+  } else if (input.type == "INT" && value.is_number_float() && !has_range) {
+    add(invalid_input_type(input.name, input.type, choices_.config(input), value,
+                           "whole numbers are from -9223372036854775808 to 18446744073709551615"));
+  } else if (compare_numbers(value, input.min) == std::partial_ordering::less) {
     add(value_smaller_than_min(input, choices_.config(input), value));
   } else if (compare_numbers(value, input.max) == std::partial_ordering::greater) {
     add(value_bigger_than_max(input, choices_.config(input), value));

@@ -43,6 +43,8 @@ class ValidationTest : public ::testing::Test {
     wide.default_value = nullptr;
     wide.control_after_generate = true;
     bench.registry.add(plain("PrimitiveInt", {wide}, "INT"));
+    bench.registry.add(plain("RandomNoise", {InputDef::seed("noise_seed")}, "NOISE"));
+    bench.registry.add(plain("Share", {InputDef::number("share", 0.5, 0.0, 1.0)}, "FLOAT"));
     InputDef real = InputDef::socket("value", "FLOAT");
     real.min = -9223372036854775807;
     real.max = 9223372036854775807;
@@ -184,10 +186,25 @@ TEST_F(ValidationTest, ComparesHugeIntegersExactly) {
   EXPECT_EQ(message("-9223372036854775808"), "Value -9223372036854775808 smaller than min of -9223372036854775807");
 }
 
-TEST_F(ValidationTest, TakesInfinityAndNaNAsFloats) {
+TEST_F(ValidationTest, SeedsBeyondTheirRangeAreRefusedAndNotRounded) {
+  const auto message = [&](const std::string& value) {
+    const Validation result = bench.validate(previewed(R"({"class_type": "RandomNoise", "inputs": {"noise_seed": )" + value + "}}"));
+    return result.ok() ? std::string("ok") : result.node_errors.at("1").at("errors")[0].at("message").get<std::string>();
+  };
+  EXPECT_EQ(message("18446744073709551615"), "ok");
+  for (const char* value : {"18446744073709551616", "\"18446744073709551616\"", "18446744073709551616.0", "1.8446744073709552e19"}) {
+    EXPECT_EQ(message(value), "Value 18446744073709551616 bigger than max of 18446744073709551615") << value;
+  }
+  EXPECT_EQ(message("-1"), "Value -1 smaller than min of 0");
+}
+
+TEST_F(ValidationTest, RefusesInfinityAndNaNWhereThereIsARange) {
   const Validation infinite = bench.validate(previewed(R"({"class_type": "PrimitiveFloat", "inputs": {"value": "inf"}})"));
   EXPECT_EQ(infinite.node_errors.at("1").at("errors")[0].at("message"), "Value inf bigger than max of 9223372036854775807");
-  EXPECT_TRUE(bench.validate(previewed(R"({"class_type": "PrimitiveFloat", "inputs": {"value": NaN}})")).ok());
+  EXPECT_TRUE(bench.validate(previewed(R"({"class_type": "PrimitiveFloat", "inputs": {"value": NaN}})")).ok()) << "a range of all numbers is none";
+  const Validation undefined = bench.validate(previewed(R"({"class_type": "Share", "inputs": {"share": NaN}})"));
+  ASSERT_FALSE(undefined.ok());
+  EXPECT_EQ(undefined.node_errors.at("1").at("errors")[0].at("type"), "invalid_input_type");
 }
 
 TEST_F(ValidationTest, ReportsChoicesOutsideOfTheirList) {

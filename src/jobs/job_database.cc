@@ -1,5 +1,7 @@
 #include "jobs/job_database.h"
 
+#include <algorithm>
+
 #include "graph/json_text.h"
 #include "veneer/error.h"
 
@@ -95,7 +97,19 @@ std::string condition(const JobFilter& filter) {
 
 std::string JobRow::history_text() const {
   return "{\"prompt\": [" + number + ", " + graph::dump_json(id) + ", " + prompt + ", " + extra + ", " + outputs +
-         "], \"outputs\": " + result.outputs + ", \"status\": " + result.status + ", \"meta\": " + result.meta + "}";
+         "], \"outputs\": " + result.outputs + ", \"status\": " + result.status + ", \"meta\": " + result.meta +
+         (unwritten ? ", \"unwritten\": true}" : "}");
+}
+
+std::pair<int64_t, int64_t> HistoryRange::window(int64_t total) const {
+  int64_t first = 0;
+  if (offset) {
+    first = *offset;
+  } else if (max) {
+    first = std::max<int64_t>(0, total - *max);
+  }
+  if (first >= total) return {0, 0};
+  return {first, std::clamp<int64_t>(max.value_or(total), 0, total - first)};
 }
 
 JobDatabase::JobDatabase(const std::filesystem::path& file, bool wait_for_disk)
@@ -163,14 +177,8 @@ void JobDatabase::history(const HistoryRange& range, const std::function<void(co
   int64_t total = 0;
   Statement counted(connection_, "SELECT COUNT(*) FROM jobs WHERE place > 0");
   while (counted.step()) total = counted.integer(0);
-  int64_t first = 0;
-  int64_t count = range.max.value_or(total);
-  if (range.offset) {
-    first = *range.offset;
-  } else if (range.max) {
-    first = std::max<int64_t>(0, total - *range.max);
-  }
-  if (count <= 0 || first >= total) return;
+  const auto [first, count] = range.window(total);
+  if (count == 0) return;
   Statement asked(connection_, select("WHERE place > 0 ORDER BY place LIMIT ? OFFSET ?"));
   asked.bind(count).bind(first);
   while (asked.step()) each(read_row(asked));
@@ -199,6 +207,19 @@ std::optional<JobRow> JobDatabase::find(const std::string& id) {
   Statement asked(connection_, select("WHERE id = ? ORDER BY sequence DESC LIMIT 1"));
   asked.bind(id);
   return read_one(asked);
+}
+
+std::optional<JobRow> JobDatabase::row(int64_t sequence) {
+  Statement asked(connection_, select("WHERE sequence = ?"));
+  asked.bind(sequence);
+  return read_one(asked);
+}
+
+std::vector<JobPlace> JobDatabase::places() {
+  Statement asked(connection_, "SELECT sequence, state, place, id FROM jobs ORDER BY sequence");
+  std::vector<JobPlace> out;
+  while (asked.step()) out.push_back({asked.integer(0), static_cast<JobState>(asked.integer(1)), asked.integer(2), asked.text(3)});
+  return out;
 }
 
 std::optional<JobRow> JobDatabase::find_idempotent(const std::string& owner, const std::string& key) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jobs/job.h"
@@ -20,7 +21,8 @@ struct JobRow {
   std::string id, number, prompt, extra, outputs, dropped, client_id, owner, idempotency_key;
   int64_t created_ms = 0;
   int attempts = 0;
-  JobResult result;  // of finished jobs
+  JobResult result;        // of finished jobs
+  bool unwritten = false;  // the state is the true one, and the disk has an earlier one
 
   // The entry of GET /history: {"prompt", "outputs", "status", "meta"}.
   std::string history_text() const;
@@ -30,6 +32,9 @@ struct JobRow {
 struct HistoryRange {
   std::optional<int64_t> max;
   std::optional<int64_t> offset;
+
+  // First entry and how many, of `total`.
+  std::pair<int64_t, int64_t> window(int64_t total) const;
 };
 
 // What GET /jobs asks for. An empty list of states means all.
@@ -38,6 +43,14 @@ struct JobFilter {
   int64_t offset = 0;
   int64_t limit = 200;
   bool ascending = false;  // oldest first
+};
+
+// A job in short.
+struct JobPlace {
+  int64_t sequence = 0;
+  JobState state = JobState::queued;
+  int64_t place = 0;  // in the history; 0 for none
+  std::string id;
 };
 
 // One connection; one thread at a time. Changes are made between `begin` and `commit`. Throws Error(invalid) when the file system refuses.
@@ -75,6 +88,9 @@ class JobDatabase {
   int64_t count(const JobFilter& filter);
   // The newest job of that id in any state.
   std::optional<JobRow> find(const std::string& id);
+  std::optional<JobRow> row(int64_t sequence);
+  // All jobs, by sequence.
+  std::vector<JobPlace> places();
   std::optional<JobRow> find_idempotent(const std::string& owner, const std::string& key);
   int64_t last_sequence();
   // Writes something that changes nothing. Throws where nothing can be written.

@@ -55,7 +55,7 @@ void JobQueue::restore() {
         report_cut_short(row);
         continue;
       }
-      journal_.post([sequence = row.sequence](JobDatabase& db) { db.set_queued_again(sequence); });
+      journal_.post(JobChange{.kind = JobChange::Kind::queued_again, .sequence = row.sequence});
       ++row.attempts;
     }
     auto job = std::make_shared<Job>(job_of(row));
@@ -85,7 +85,7 @@ void JobQueue::report_cut_short(const JobRow& row) {
                              {"timestamp", result.ended_ms}};
   result.error = graph::dump_json(event);
   result.status = "{\"status_str\": \"error\", \"completed\": false, \"messages\": [[\"execution_error\", " + result.error + "]]}";
-  journal_.post([sequence = row.sequence, result](JobDatabase& db) { db.finish(sequence, result); });
+  journal_.post(JobChange{.kind = JobChange::Kind::finished, .sequence = row.sequence, .result = std::move(result)});
 }
 
 void JobQueue::changed() const {
@@ -209,7 +209,7 @@ JobQueue::Next JobQueue::next(uint64_t& wake_seen) {
     out.job = take_waiting(waiting_.begin());
     const int64_t started = now_ms();
     running_.push_back({out.job, started, false});
-    marked = journal_.post([sequence = out.job->sequence, started](JobDatabase& db) { db.set_running(sequence, started); });
+    marked = journal_.post(JobChange{.kind = JobChange::Kind::running, .sequence = out.job->sequence, .time_ms = started});
     changed();
   }
   // Before the job can do anything: one that ends the program at once would else be new, and run, after every restart. (Where the disk is full, the
@@ -236,9 +236,9 @@ void JobQueue::finish(const JobPtr& job, const JobResult& result) {
     const bool again = at->asked_to_stop && result.state == JobState::cancelled;
     running_.erase(at);
     if (again) {
-      journal_.post([sequence = job->sequence](JobDatabase& db) { db.set_queued_again(sequence); });
+      journal_.post(JobChange{.kind = JobChange::Kind::queued_again, .sequence = job->sequence});
     } else {
-      journal_.post([sequence = job->sequence, ended = std::move(ended)](JobDatabase& db) { db.finish(sequence, ended); });
+      journal_.post(JobChange{.kind = JobChange::Kind::finished, .sequence = job->sequence, .result = std::move(ended)});
     }
     if (++finished_ % kTrimInterval == 0) journal_.post([max = options_.max_history](JobDatabase& db) { db.trim(max); });
     changed();

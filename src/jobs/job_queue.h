@@ -90,9 +90,10 @@ class JobQueue {
   enum class CancelAnswer : uint8_t { cancelled, already_cancelled, finished, unknown };
   CancelAnswer cancel(const std::string& id);
 
-  // The history, oldest first, with everything that has finished by now.
+  // The history, oldest first, with everything that has finished by now; what the disk did not take as well: see JobRow::unwritten.
   void history(const HistoryRange& range, const std::function<void(const JobRow&)>& each);
   std::optional<JobRow> history_entry(const std::string& id);
+  // Return once it is done. Throw Error(internal) where the disk does not take it; then nothing has changed.
   void forget(const std::vector<std::string>& ids);
   void forget_all();
   // Jobs in any state.
@@ -111,6 +112,10 @@ class JobQueue {
   };
   // Keeps others with the same key out of `submit`.
   class KeyClaim;
+  // By `plain` from the database, or by `patched` while steps of jobs could not be written.
+  template <typename Plain, typename Patched>
+  auto read(Plain plain, Patched patched) -> decltype(plain(std::declval<JobDatabase&>()));
+  void write_now(Journal::Change change);
   void restore();
   void report_cut_short(const JobRow& row);
   // With the lock held.

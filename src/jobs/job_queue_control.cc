@@ -1,11 +1,23 @@
 // Withdrawing, cancelling, and the history.
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "jobs/clock.h"
 #include "jobs/job_queue.h"
+#include "veneer/error.h"
 
 namespace veneer::jobs {
+
+template <typename Plain, typename Patched>
+auto JobQueue::read(Plain plain, Patched patched) -> decltype(plain(std::declval<JobDatabase&>())) {
+  journal_.flush();
+  const std::vector<JobChangePtr> unwritten = journal_.unwritten();
+  const std::lock_guard lock(reader_mutex_);
+  if (unwritten.empty()) return plain(reader_);
+  UnwrittenJobs jobs(reader_, unwritten);
+  return patched(jobs);
+}
 
 size_t JobQueue::clear_waiting() {
   size_t count = 0;
@@ -13,7 +25,7 @@ size_t JobQueue::clear_waiting() {
     const std::lock_guard lock(mutex_);
     while (!waiting_.empty()) {
       const JobPtr job = take_waiting(waiting_.begin());
-      journal_.post([sequence = job->sequence, now = now_ms()](JobDatabase& db) { db.withdraw(sequence, now); });
+      journal_.post(JobChange{.kind = JobChange::Kind::withdrawn, .sequence = job->sequence, .time_ms = now_ms()});
       ++count;
     }
     if (count > 0) changed();
@@ -30,7 +42,7 @@ size_t JobQueue::withdraw(const std::vector<std::string>& ids) {
       const auto here = at++;
       if (!wanted.contains(here->second->id)) continue;
       const JobPtr job = take_waiting(here);
-      journal_.post([sequence = job->sequence, now = now_ms()](JobDatabase& db) { db.withdraw(sequence, now); });
+      journal_.post(JobChange{.kind = JobChange::Kind::withdrawn, .sequence = job->sequence, .time_ms = now_ms()});
       ++count;
     }
     if (count > 0) changed();
@@ -66,40 +78,41 @@ JobQueue::CancelAnswer JobQueue::cancel(const std::string& id) {
 }
 
 void JobQueue::history(const HistoryRange& range, const std::function<void(const JobRow&)>& each) {
-  journal_.flush();
-  const std::lock_guard lock(reader_mutex_);
-  reader_.history(range, each);
+  read([&](JobDatabase& db) { db.history(range, each); }, [&](UnwrittenJobs& jobs) { jobs.history(range, each); });
 }
 
 std::optional<JobRow> JobQueue::history_entry(const std::string& id) {
-  journal_.flush();
-  const std::lock_guard lock(reader_mutex_);
-  return reader_.history_entry(id);
+  return read([&](JobDatabase& db) { return db.history_entry(id); }, [&](UnwrittenJobs& jobs) { return jobs.history_entry(id); });
 }
 
 void JobQueue::forget(const std::vector<std::string>& ids) {
-  journal_.post([ids](JobDatabase& db) {
+  write_now([ids](JobDatabase& db) {
     for (const std::string& id : ids) db.forget(id);
   });
-  journal_.flush();
 }
 
 void JobQueue::forget_all() {
-  journal_.post([](JobDatabase& db) { db.forget_all(); });
-  journal_.flush();
+  write_now([](JobDatabase& db) { db.forget_all(); });
 }
 
 std::vector<JobRow> JobQueue::list(const JobFilter& filter, int64_t& total) {
-  journal_.flush();
-  const std::lock_guard lock(reader_mutex_);
-  total = reader_.count(filter);
-  return reader_.list(filter);
+  return read(
+      [&](JobDatabase& db) {
+        total = db.count(filter);
+        return db.list(filter);
+      },
+      [&](UnwrittenJobs& jobs) { return jobs.list(filter, total); });
 }
 
 std::optional<JobRow> JobQueue::find(const std::string& id) {
+  return read([&](JobDatabase& db) { return db.find(id); }, [&](UnwrittenJobs& jobs) { return jobs.find(id); });
+}
+
+// How jobs ended that the disk did not take: written later, they would be back in the history.
+void JobQueue::write_now(Journal::Change change) {
   journal_.flush();
-  const std::lock_guard lock(reader_mutex_);
-  return reader_.find(id);
+  if (journal_.kept() > 0) throw Error(ErrorCode::internal, "the job database cannot be written", {{"reason", journal_.fault()}});
+  journal_.wait(journal_.post_awaited(std::move(change)));
 }
 
 }  // namespace veneer::jobs

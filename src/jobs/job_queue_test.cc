@@ -1,8 +1,10 @@
 #include "jobs/job_queue.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -314,6 +316,77 @@ TEST_F(JobQueueTest, AJobThatIsNotWrittenIsNotInTheQueueAndGivesItsRoomBack) {
   good.owner = "me";
   good.idempotency_key = "k";
   EXPECT_NO_THROW(queue.submit(good));
+}
+
+// No file of the process can grow, as on a full disk.
+class FullDisk {
+ public:
+  FullDisk() : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &limit_);
+    rlimit none = limit_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { end(); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  void end() {
+    ::setrlimit(RLIMIT_FSIZE, &limit_);
+    std::signal(SIGXFSZ, before_);
+  }
+
+ private:
+  void (*before_)(int);
+  rlimit limit_{};
+};
+
+TEST_F(JobQueueTest, WhatTheDiskDoesNotTakeIsTrueInMemoryAndWrittenWhenThereIsSpaceAgain) {
+  const auto states = [](JobQueue& queue) {
+    int64_t total = 0;
+    std::vector<std::string> out;
+    for (const JobRow& row : queue.list({.states = {}, .ascending = true}, total)) {
+      out.push_back(row.id + " " + std::string(to_string(row.state)) + (row.unwritten ? " unwritten" : ""));
+    }
+    EXPECT_EQ(static_cast<size_t>(total), out.size());
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  {
+    JobQueue queue(options_);
+    queue.submit(job("early"));
+    succeed(queue, start(queue));
+    for (const char* id : {"a", "b", "c", "early"}) queue.submit(job(id));
+    const JobPtr a = start(queue);
+    FullDisk full;
+    succeed(queue, a);
+    const JobPtr b = start(queue);
+    queue.withdraw({"c"});
+    EXPECT_EQ(states(queue), (Texts{"early succeeded", "a succeeded unwritten", "b running unwritten", "c cancelled unwritten", "early queued"}));
+    EXPECT_EQ(history(queue), (Texts{"early", "a"}));
+    EXPECT_EQ(history(queue, {.max = 1, .offset = {}}), Texts{"a"});
+    EXPECT_TRUE(queue.history_entry("a")->unwritten);
+    EXPECT_NE(queue.history_entry("a")->history_text().find("\"unwritten\": true"), std::string::npos);
+    EXPECT_EQ(queue.find("a")->state, JobState::succeeded);
+    EXPECT_EQ(queue.cancel("a"), JobQueue::CancelAnswer::finished);
+    int64_t total = 0;
+    EXPECT_EQ(queue.list({.states = {JobState::running}}, total).at(0).id, "b");
+    EXPECT_EQ(total, 1);
+    succeed(queue, b);
+    succeed(queue, start(queue));
+    EXPECT_EQ(history(queue), (Texts{"early", "a", "b"})) << "one entry of an id, in its first place";
+    EXPECT_THROW(queue.forget_all(), Error) << "it cannot be done, and says so";
+    EXPECT_EQ(history(queue).size(), 3U);
+    EXPECT_NE(queue.fault(), "");
+    full.end();
+    EXPECT_EQ(queue.fault(), "") << "asking tries again";
+    EXPECT_FALSE(queue.history_entry("a")->unwritten);
+    EXPECT_EQ(history(queue), (Texts{"early", "a", "b"}));
+  }
+  JobQueue queue(options_);
+  EXPECT_EQ(history(queue), (Texts{"early", "a", "b"}));
+  EXPECT_EQ(states(queue), (Texts{"a succeeded", "b succeeded", "c cancelled", "early succeeded"}));
+  queue.forget_all();
+  EXPECT_TRUE(history(queue).empty());
 }
 
 TEST_F(JobQueueTest, OfManyWhoSubmitWithOneKeyAtOnceOneWins) {

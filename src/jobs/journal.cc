@@ -35,18 +35,23 @@ Journal::~Journal() {
 
 Journal::Ticket Journal::post(Change change) { return add(std::move(change), Failing::is_kept); }
 
+Journal::Ticket Journal::post(JobChange change) {
+  auto shared = std::make_shared<const JobChange>(std::move(change));
+  return add([shared](JobDatabase& db) { shared->write(db); }, Failing::is_kept, shared);
+}
+
 Journal::Ticket Journal::post_once(Change change) { return add(std::move(change), Failing::is_dropped); }
 
 Journal::Ticket Journal::post_awaited(Change change) { return add(std::move(change), Failing::is_told); }
 
-Journal::Ticket Journal::add(Change change, Failing failing) {
+Journal::Ticket Journal::add(Change change, Failing failing, JobChangePtr meaning) {
   Ticket ticket = 0;
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
     first = changes_.empty();
     ticket = ++last_posted_;
-    changes_.push_back({std::move(change), ticket, failing});
+    changes_.push_back({.change = std::move(change), .ticket = ticket, .failing = failing, .meaning = std::move(meaning)});
   }
   if (first) posted_.notify_one();
   return ticket;
@@ -74,6 +79,11 @@ size_t Journal::kept() const {
   return kept_.size();
 }
 
+std::vector<JobChangePtr> Journal::unwritten() const {
+  const std::lock_guard lock(mutex_);
+  return unwritten_;
+}
+
 void Journal::run() {
   constexpr std::chrono::seconds kPause(1);
   std::unique_lock lock(mutex_);
@@ -95,6 +105,10 @@ void Journal::run() {
     lock.lock();
     if (!batch.empty()) fault_ = std::move(fault);
     kept_ = std::move(again);
+    unwritten_.clear();
+    for (const Posted& posted : kept_) {
+      if (posted.meaning) unwritten_.push_back(posted.meaning);
+    }
     last_written_ = newest;
     written_.notify_all();
     if (last) return;

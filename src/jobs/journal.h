@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "jobs/job_change.h"
 #include "jobs/job_database.h"
 
 namespace veneer::jobs {
@@ -31,6 +32,7 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
 
   Ticket post(Change change);
+  Ticket post(JobChange change);
   // The same, but not tried again.
   Ticket post_once(Change change);
   // For `wait`, once: why the change could not be written is kept until then.
@@ -44,6 +46,8 @@ class Journal {
   std::string fault() const;
   // Changes that are still to be written although they were tried.
   size_t kept() const;
+  // Those of them that are steps of jobs, in order.
+  std::vector<JobChangePtr> unwritten() const;
 
  private:
   enum class Failing : uint8_t { is_kept, is_told, is_dropped };
@@ -52,8 +56,9 @@ class Journal {
     Ticket ticket = 0;
     Failing failing = Failing::is_kept;
     int tries = 0;
+    JobChangePtr meaning = {};
   };
-  Ticket add(Change change, Failing failing);
+  Ticket add(Change change, Failing failing, JobChangePtr meaning = {});
   void run();
   // Returns why a change was not made, or "". Those that are to be tried again are in `again`.
   std::string write(std::vector<Posted>& batch, std::vector<Posted>& again);
@@ -62,7 +67,8 @@ class Journal {
   mutable std::mutex mutex_;
   std::condition_variable posted_, written_;
   std::vector<Posted> changes_;
-  std::vector<Posted> kept_;  // in order, before all others
+  std::vector<Posted> kept_;             // in order, before all others
+  std::vector<JobChangePtr> unwritten_;  // of them, also while they are tried again
   Ticket last_posted_ = 0, last_written_ = 0;
   std::unordered_map<Ticket, std::string> failed_;  // awaited changes whose waiter has not come yet
   std::string fault_;

@@ -1,8 +1,8 @@
-// What names stand for: bindings, and models whose file is another by now.
+// What names are bound to, and what becomes of it as files come and go.
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "formats/write_model.h"
 #include "models/family/family.h"
 #include "nodes/model_store.h"
 #include "veneer/error.h"
@@ -37,6 +37,11 @@ bool are_same_files(const FileIdentities& a, const FileIdentities& b) {
   });
 }
 
+// What became of a model whose content is lost.
+std::string spoilt(const std::string& now) {
+  return "the file was written to in place while it was loaded, so that what was loaded is lost" + (now.empty() ? "" : "; what is there now: " + now);
+}
+
 }  // namespace
 
 std::optional<FileIdentities> ModelStore::identities_now(const std::string& path) const {
@@ -51,20 +56,64 @@ std::optional<FileIdentities> ModelStore::identities_now(const std::string& path
   }
 }
 
-ModelStore::Meaning ModelStore::without_file(const Key& key, const Error& why) {
-  OpenModelPtr lost;  // let go after the lock
+std::optional<FileIdentities> ModelStore::files_of(const std::string& kind, const std::string& name) const {
+  const Key key = key_of(kind, name);
+  const std::optional<std::filesystem::path> path = folders_->find(key.kind, key.name);
+  return path ? identities_now(path->string()) : std::nullopt;
+}
+
+std::optional<ModelStore::Bound> ModelStore::find_bound(const Key& key) const {
   const std::lock_guard lock(shared_->mutex);
   const auto at = shared_->bound.find(key);
-  if (at == shared_->bound.end()) throw Error(why);
-  Bound& bound = at->second;
-  if (bound.model->file->written_to()) {
-    lost = std::move(bound.model);
-    shared_->bound.erase(at);
-    throw Error(why);
-  }
-  bound.refused.reset();
-  bound.fault = what_lies_there(bound.model->file->path());
-  return {bound.model->file, bound.model->version, bound.model};
+  return at == shared_->bound.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<ModelStore::Bound> ModelStore::look_at_bound(const Key& key) {
+  std::optional<Bound> out = find_bound(key);
+  if (!out || out->lost || !out->model->file->written_to()) return out;
+  const OpenModel& was = *out->model;
+  auto facts = std::make_shared<OpenModel>();
+  facts->kind = was.kind;
+  facts->name = was.name;
+  facts->version = was.version;
+  facts->family = was.family;
+  facts->file = PinnedFile::gone(was.file->path(), was.file->identities());
+  Bound lost{std::move(facts), out->sha256, {}, std::nullopt, spoilt("")};
+  lost.lost = true;
+  // `lost` and `out` let go of the model after the lock.
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find(key);
+  if (at == shared_->bound.end()) return std::nullopt;
+  if (at->second.model != out->model) return at->second;  // a reload came first
+  ++shared_->turns[was.file->path().string()];
+  std::swap(at->second, lost);
+  return at->second;
+}
+
+template <typename Change>
+void ModelStore::change_bound(const Key& key, const OpenModelPtr& model, Change change) {
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find(key);
+  if (at != shared_->bound.end() && at->second.model == model) change(at->second);
+}
+
+ModelStore::Meaning ModelStore::serving(const Key& key, const Bound& bound) {
+  if (!bound.lost) return {bound.model->file, bound.model->version, bound.model};
+  throw Error(ErrorCode::corrupt, "model: nothing serves under the name that was loaded",
+              {{"kind", key.kind}, {"name", key.name}, {"file", bound.model->file->path().string()}, {"reason", bound.fault}});
+}
+
+ModelStore::Meaning ModelStore::without_file(const Key& key, const Error& why) {
+  const std::optional<Bound> bound = look_at_bound(key);
+  if (!bound) throw Error(why);
+  const std::string there = what_lies_there(bound->model->file->path());
+  change_bound(key, bound->model, [&](Bound& now) {
+    now.refused.reset();
+    now.unchecked.reset();
+    now.fault = now.lost ? spoilt(there) : there;
+  });
+  if (bound->lost) throw Error(why);
+  return serving(key, *bound);
 }
 
 ModelStore::Meaning ModelStore::look_up(const Key& key) {
@@ -74,59 +123,69 @@ ModelStore::Meaning ModelStore::look_up(const Key& key) {
   } catch (const Error& error) {
     return without_file(key, error);
   }
-  OpenModelPtr bound, lost;  // let go after the lock
-  {
-    const std::lock_guard lock(shared_->mutex);
-    const auto at = shared_->bound.find(key);
-    if (at != shared_->bound.end()) {
-      bound = at->second.model;
-      if (bound->file->written_to()) {
-        // Its content is lost: whatever is there now has to serve.
-        ++shared_->turns[bound->file->path().string()];
-        lost = std::exchange(bound, nullptr);
-        shared_->bound.erase(at);
-      } else if (at->second.files == file->identities() || are_same_files(bound->file->identities(), file->identities())) {
-        // Names and rights may have changed: the bound model's own files are watched for writes.
-        at->second.files = file->identities();
-        at->second.refused.reset();
-        at->second.fault.clear();
-        return {bound->file, bound->version, bound};
-      } else if (at->second.refused == file->identities()) {
-        return {bound->file, bound->version, bound};
-      }
-    }
-  }
+  const std::optional<Bound> bound = look_at_bound(key);
   if (!bound) return {file, version_of(key, *file), nullptr};
-  return take_new_file(key, file, bound);
+  if (!bound->lost && (bound->files == file->identities() || are_same_files(bound->model->file->identities(), file->identities()))) {
+    // Names and rights may have changed: the bound model's own files are watched for writes.
+    change_bound(key, bound->model, [&](Bound& now) {
+      now.files = file->identities();
+      now.refused.reset();
+      now.unchecked.reset();
+      now.fault.clear();
+    });
+    return serving(key, *bound);
+  }
+  if (bound->refused == file->identities() || bound->unchecked == file->identities()) return serving(key, *bound);
+  return take_new_file(key, file, *bound);
 }
 
-// Another file lies under a name that is bound: it serves if it is a model.
-ModelStore::Meaning ModelStore::take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const OpenModelPtr& bound) {
+// Of one of its files. A header that cannot be read is told where the model is opened.
+bool ModelStore::tells_checksum(const std::filesystem::path& path) const {
+  try {
+    return std::ranges::any_of(folders_->files(path), [](const std::filesystem::path& part) {
+      try {
+        return formats::told_checksum(formats::ModelFile::open(part)).has_value();
+      } catch (const Error&) {
+        return false;  // an index
+      }
+    });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Another file lies under a name that is bound: it serves if it is a model, and once its tensors were compared where it tells a checksum of them.
+ModelStore::Meaning ModelStore::take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const Bound& bound) {
   OpenModelPtr opened;
   std::string fault;
   bool is_no_model = false;
   try {
     opened = open_file(key, file, version_of(key, *file), false);
   } catch (const Error& error) {
-    fault = error.what();
     // Other faults may be over the next time: too many open files, a disk that does not answer.
     is_no_model = error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported;
+    if (bound.lost && !is_no_model) throw;
     // Once it is written, it is looked at again.
-    if (!error.find("busy").empty()) return {bound->file, bound->version, bound};
+    if (!error.find("busy").empty()) return serving(key, bound);
+    fault = error.what();
   }
+  const bool unchecked = opened && tells_checksum(file->path());
+  if (unchecked) fault = "the checksum that its header tells of its tensors is still to be compared";
+  Bound before;  // let go after the lock
   const std::lock_guard lock(shared_->mutex);
   const auto at = shared_->bound.find(key);
-  if (at == shared_->bound.end() || at->second.model != bound) {  // a reload came first
+  if (at == shared_->bound.end() || at->second.model != bound.model) {  // a reload came first
     if (opened) return {opened->file, opened->version, opened};
-    return {bound->file, bound->version, bound};
+    return serving(key, bound);
   }
-  if (opened) {
-    at->second = {opened, "", opened->file->identities(), std::nullopt, ""};
+  if (opened && !unchecked) {
+    before = std::exchange(at->second, Bound{opened, "", opened->file->identities(), std::nullopt, ""});
     return {opened->file, opened->version, opened};
   }
-  if (is_no_model) at->second.refused = file->identities();
-  at->second.fault = fault;
-  return {bound->file, bound->version, bound};
+  at->second.refused = is_no_model ? std::optional(file->identities()) : std::nullopt;
+  at->second.unchecked = unchecked ? std::optional(file->identities()) : std::nullopt;
+  at->second.fault = at->second.lost ? spoilt(fault) : fault;
+  return serving(key, at->second);
 }
 
 template <typename Network>
@@ -137,34 +196,31 @@ void ModelStore::supersede(Parts<Network>& parts, const FileId& id, const std::s
   if (before && before != base) shared_->superseded.insert(before->identity());
   part.network = network;
   part.base = base;
+  part.turn = ++shared_->opened;
 }
 
 void ModelStore::bind(const OpenModelPtr& model, std::string sha256) {
   const FileId id = id_of(*model->file);
-  OpenModelPtr before;  // let go after the lock
+  Bound before;  // let go after the lock
   const std::lock_guard lock(shared_->mutex);
   if (model->model) supersede(shared_->unets, id, model->model->network, model->model->patcher.model());
   if (model->clip) supersede(shared_->clips, id, model->clip->network, model->clip->patcher.model());
   if (model->vae) supersede(shared_->vaes, id, model->vae->network, model->vae->patcher.model());
-  Bound& bound = shared_->bound[{model->kind, model->name}];
-  before = std::move(bound.model);
-  bound = {model, std::move(sha256), id.files, std::nullopt, ""};
+  before = std::exchange(shared_->bound[{model->kind, model->name}], Bound{model, std::move(sha256), id.files, std::nullopt, ""});
 }
 
 void ModelStore::rebind(const OpenModelPtr& model, const FileIdentities& files, std::string sha256) {
-  const std::lock_guard lock(shared_->mutex);
-  const auto at = shared_->bound.find({model->kind, model->name});
-  if (at == shared_->bound.end() || at->second.model != model) return;
-  at->second.files = files;
-  at->second.sha256 = std::move(sha256);
-  at->second.refused.reset();
-  at->second.fault.clear();
+  change_bound({model->kind, model->name}, model, [&](Bound& bound) {
+    bound.files = files;
+    bound.sha256 = std::move(sha256);
+    bound.refused.reset();
+    bound.unchecked.reset();
+    bound.fault.clear();
+  });
 }
 
 void ModelStore::set_hash(const OpenModelPtr& model, std::string sha256) {
-  const std::lock_guard lock(shared_->mutex);
-  const auto at = shared_->bound.find({model->kind, model->name});
-  if (at != shared_->bound.end() && at->second.model == model) at->second.sha256 = std::move(sha256);
+  change_bound({model->kind, model->name}, model, [&](Bound& bound) { bound.sha256 = std::move(sha256); });
 }
 
 bool ModelStore::unbind(const std::string& kind, const std::string& name) {
@@ -182,19 +238,21 @@ std::shared_ptr<OpenModel> ModelStore::earlier_model(const Key& key, const FileI
   auto out = std::make_shared<OpenModel>();
   out->kind = key.kind;
   out->name = key.name;
-  // The one other version of which anything is alive.
-  std::set<FileId> versions;
-  const auto collect = [&](const auto& parts) {
+  // What the name stood for before.
+  const FileId* newest = nullptr;
+  uint64_t turn = 0;
+  const auto look = [&](const auto& parts) {
     for (const auto& [at, part] : parts) {
-      const bool other = at.path == now.path && at.files != now.files && !are_written_over(at.files, now.files);
-      if (other && find(parts, at)) versions.insert(at);
+      if (at.path != now.path || at.files == now.files || part.turn <= turn || are_written_over(at.files, now.files) || !find(parts, at)) continue;
+      newest = &at;
+      turn = part.turn;
     }
   };
-  collect(shared_->unets);
-  collect(shared_->clips);
-  collect(shared_->vaes);
-  if (versions.size() != 1) return nullptr;
-  const FileId& id = *versions.begin();
+  look(shared_->unets);
+  look(shared_->clips);
+  look(shared_->vaes);
+  if (newest == nullptr) return nullptr;
+  const FileId id = *newest;
   bool whole = true;
   const auto take = [&](const auto& parts, const auto& set) {
     const auto at = parts.find(id);
@@ -219,90 +277,42 @@ std::shared_ptr<OpenModel> ModelStore::earlier_model(const Key& key, const FileI
   return out;
 }
 
-void ModelStore::keep_serving(const std::string& kind, const std::string& name, const std::string& fault) {
+void ModelStore::keep_serving(const std::string& kind, const std::string& name, const FileIdentities& refused, const std::string& fault) {
   const Key key = key_of(kind, name);
   const std::optional<std::filesystem::path> path = folders_->find(key.kind, key.name);
-  const auto files = path ? identities_now(path->string()) : std::nullopt;
-  if (!files) return;
+  if (!path) return;
   std::shared_ptr<OpenModel> earlier;
   {
     const std::lock_guard lock(shared_->mutex);
     const auto bound = shared_->bound.find(key);
     if (bound == shared_->bound.end()) {
-      earlier = earlier_model(key, {path->string(), *files});
-    } else if (bound->second.files != *files) {
+      earlier = earlier_model(key, {path->string(), refused});
+    } else if (bound->second.files != refused) {
       // Else the next prompt would let the file take the name by itself.
-      bound->second.refused = *files;
-      bound->second.fault = fault;
+      bound->second.refused = refused;
+      bound->second.unchecked.reset();
+      bound->second.fault = bound->second.lost ? spoilt(fault) : fault;
     }
   }
   if (!earlier) return;
   earlier->version = version_of(key, *earlier->file);
   const std::lock_guard lock(shared_->mutex);
-  shared_->bound.try_emplace(key, Bound{earlier, "", earlier->file->identities(), *files, fault});
+  shared_->bound.try_emplace(key, Bound{earlier, "", earlier->file->identities(), refused, fault});
 }
 
 std::optional<ModelStore::Binding> ModelStore::binding(const std::string& kind, const std::string& name) const {
-  const std::lock_guard lock(shared_->mutex);
-  const auto at = shared_->bound.find(key_of(kind, name));
-  if (at == shared_->bound.end()) return std::nullopt;
-  return Binding{at->second.model, at->second.sha256, at->second.fault};
+  const std::optional<Bound> bound = find_bound(key_of(kind, name));
+  if (!bound) return std::nullopt;
+  return Binding{bound->model, bound->sha256, bound->fault, bound->lost, bound->unchecked.has_value()};
 }
 
 std::vector<ModelStore::Binding> ModelStore::bindings() const {
   const std::lock_guard lock(shared_->mutex);
   std::vector<Binding> out;
-  for (const auto& [key, bound] : shared_->bound) out.push_back({bound.model, bound.sha256, bound.fault});
+  for (const auto& [key, bound] : shared_->bound) {
+    out.push_back({bound.model, bound.sha256, bound.fault, bound.lost, bound.unchecked.has_value()});
+  }
   return out;
-}
-
-bool ModelStore::stands_for(const FileId& id) {
-  const bool bound = std::ranges::any_of(shared_->bound, [&](const auto& entry) {
-    const PinnedFile& file = *entry.second.model->file;
-    return file.identities() == id.files && file.path() == id.path;
-  });
-  if (bound) return true;
-  const auto turn = shared_->turns.find(id.path);
-  if (turn != shared_->turns.end() && turn->second != id.turn) return false;
-  const std::optional<FileIdentities> now = identities_now(id.path);
-  return now && (*now == id.files || !is_model(id.path, *now));
-}
-
-bool ModelStore::is_model(const std::string& path, const FileIdentities& now) {
-  const auto known = shared_->broken.find(path);
-  if (known != shared_->broken.end() && known->second == now) return false;
-  try {
-    const auto file = pin_files(path);
-    if (file->being_written()) return false;
-    (void)file->read();
-    shared_->broken.erase(path);
-    return true;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported) shared_->broken[path] = now;
-    return false;
-  }
-}
-
-template <typename Network>
-void ModelStore::collect_stale(const Parts<Network>& parts, std::set<Fingerprint>& bases) {
-  for (const auto& [id, part] : parts) {
-    const auto base = part.base.lock();
-    if (base && !stands_for(id)) bases.insert(base->identity());
-  }
-}
-
-uint64_t ModelStore::mapped_bytes() const {
-  const std::lock_guard lock(shared_->mutex);
-  uint64_t bytes = 0;
-  const auto add = [&](const auto& parts) {
-    for (const auto& [id, part] : parts) {
-      if (const auto base = part.base.lock()) bytes += base->size_bytes();
-    }
-  };
-  add(shared_->unets);
-  add(shared_->clips);
-  add(shared_->vaes);
-  return bytes;
 }
 
 void ModelStore::look_at_bindings() {
@@ -324,25 +334,10 @@ std::vector<std::string> ModelStore::names(const std::string& kind) const {
   const Key first = {folders_->kind(kind).name, ""};
   const std::lock_guard lock(shared_->mutex);
   for (auto at = shared_->bound.lower_bound(first); at != shared_->bound.end() && at->first.kind == first.kind; ++at) {
+    if (at->second.lost) continue;
     const auto place = std::ranges::lower_bound(out, at->first.name);
     if (place == out.end() || *place != at->first.name) out.insert(place, at->first.name);
   }
-  return out;
-}
-
-ModelStore::Stale ModelStore::take_stale() {
-  look_at_bindings();
-  Stale out;
-  const std::lock_guard lock(shared_->mutex);
-  collect_stale(shared_->unets, out.bases);
-  collect_stale(shared_->clips, out.bases);
-  collect_stale(shared_->vaes, out.bases);
-  out.bases.merge(std::exchange(shared_->superseded, {}));
-  std::erase_if(shared_->adapters, [&](const auto& entry) {
-    const bool changed = identities_now(entry.first) != entry.second;
-    out.adapters = out.adapters || changed;
-    return changed;
-  });
   return out;
 }
 

@@ -43,7 +43,7 @@ models::Loaded<Network> ModelStore::share(Parts<Network>& parts, const FileId& i
   if (anew) return fresh;
   if (auto alive = find(parts, id)) return *alive;
   std::erase_if(parts, [](const auto& entry) { return entry.second.base.expired(); });
-  parts[id] = {fresh.network, fresh.base, family};
+  parts[id] = {fresh.network, fresh.base, family, ++shared_->opened};
   return fresh;
 }
 
@@ -211,7 +211,8 @@ std::optional<std::string> ModelStore::embedding_name(std::string_view name) con
   const std::lock_guard lock(shared_->mutex);
   for (const char* extension : {"", ".safetensors", ".pt", ".bin"}) {
     Key key = key_of("embeddings", std::string(name) + extension);
-    if (shared_->bound.contains(key)) return std::move(key.name);
+    const auto bound = shared_->bound.find(key);
+    if (bound != shared_->bound.end() && !bound->second.lost) return std::move(key.name);
   }
   return std::nullopt;
 }

@@ -78,7 +78,9 @@ class ModelStore {
   struct Binding {
     OpenModelPtr model;
     std::string sha256;
-    std::string fault;  // why the file that is now behind the name does not serve; "" when it does
+    std::string fault;          // why the file that is now behind the name does not serve; "" when it does
+    bool lost = false;          // nothing serves: the model's file was written to in place. `model` says what it was, and has no parts
+    bool awaits_check = false;  // the file that is now behind the name tells a checksum of its tensors, which somebody has to compare
   };
   // From now on the name stands for the model.
   void bind(const OpenModelPtr& model, std::string sha256);
@@ -88,8 +90,11 @@ class ModelStore {
   void set_hash(const OpenModelPtr& model, std::string sha256);
   // What the name stands for is given back to the file. False when it was bound to nothing.
   bool unbind(const std::string& kind, const std::string& name);
-  // Binds the name to what it stood for before the file behind it changed, if that is still in memory: a reload that failed must not end its service.
-  void keep_serving(const std::string& kind, const std::string& name, const std::string& fault);
+  // The files behind the name as they are now; nothing where there are none.
+  std::optional<FileIdentities> files_of(const std::string& kind, const std::string& name) const;
+  // Those files of the name are no model that serves: a bound name keeps what it stands for, another is bound to the newest version that is still in
+  // memory. A reload that failed must not end a service.
+  void keep_serving(const std::string& kind, const std::string& name, const FileIdentities& refused, const std::string& fault);
   std::optional<Binding> binding(const std::string& kind, const std::string& name) const;
   // In order of kinds and names.
   std::vector<Binding> bindings() const;
@@ -101,9 +106,9 @@ class ModelStore {
 
   // What became of the files of models that are in memory, by one stat for each.
   struct Stale {
-    std::set<Fingerprint> bases;  // identities of base models that no name stands for any more
-    bool adapters = false;        // a file of loras/ that was used is gone or changed
-    bool empty() const { return bases.empty() && !adapters; }
+    std::set<Fingerprint> bases;        // identities of base models that no name stands for any more
+    std::vector<std::string> adapters;  // files of loras/ that were used and are gone or changed
+    bool empty() const { return bases.empty() && adapters.empty(); }
   };
   Stale take_stale();
 
@@ -142,8 +147,10 @@ class ModelStore {
     OpenModelPtr model;
     std::string sha256;
     FileIdentities files;                   // behind the name
-    std::optional<FileIdentities> refused;  // others that came there and are no model
+    std::optional<FileIdentities> refused;  // others that came there and do not serve
     std::string fault;
+    std::optional<FileIdentities> unchecked{};  // others that came there and tell a checksum that nobody has compared yet
+    bool lost = false;                          // see Binding
   };
 
   // One opened part of a file. Held weakly: the values that nodes pass on keep it.
@@ -152,6 +159,7 @@ class ModelStore {
     std::weak_ptr<const Network> network;
     std::weak_ptr<const variant::BaseModel> base;
     const models::FamilyDef* family = nullptr;
+    uint64_t turn = 0;  // in the order in which files were opened
   };
   template <typename Network>
   using Parts = std::map<FileId, Part<Network>>;
@@ -168,6 +176,7 @@ class ModelStore {
     std::map<std::string, uint64_t> turns;           // path -> how often it was found written to
     std::map<Key, Bound> bound;
     uint64_t loads = 0;               // of models anew
+    uint64_t opened = 0;              // parts
     std::map<Key, std::string> used;  // versions that prompts had last
     std::shared_ptr<const models::BpeVocabulary> vocabulary;
     const std::shared_ptr<WriteWatch> writes = WriteWatch::create();
@@ -180,9 +189,17 @@ class ModelStore {
   // For the prompt, or without one for the moment.
   std::shared_ptr<Pin> pin(const std::string& kind, const std::string& name);
   Meaning look_up(const Key& key);
+  // Disks are asked without the lock: one that does not answer must not hold up those who use another.
+  std::optional<Bound> find_bound(const Key& key) const;
+  // The same, and what was written to in place has lost its content.
+  std::optional<Bound> look_at_bound(const Key& key);
+  template <typename Change>
+  void change_bound(const Key& key, const OpenModelPtr& model, Change change);
+  static Meaning serving(const Key& key, const Bound& bound);
   // What serves though there is no file of the name, whose look-up failed; throws `why` when nothing does.
   Meaning without_file(const Key& key, const Error& why);
-  Meaning take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const OpenModelPtr& bound);
+  Meaning take_new_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, const Bound& bound);
+  bool tells_checksum(const std::filesystem::path& path) const;
   OpenModelPtr model_of(const std::string& kind, const std::string& name);
   OpenModelPtr open_file(const Key& key, const std::shared_ptr<const PinnedFile>& file, std::string version, bool anew);
   void read_parts(OpenModel& out, const FileId& id, bool anew);
@@ -191,8 +208,8 @@ class ModelStore {
 
   // The part that is alive already, else `fresh`, which is then remembered; `anew`: `fresh`, which is not.
   template <typename Network>
-  static models::Loaded<Network> share(Parts<Network>& parts, const FileId& id, const models::Loaded<Network>& fresh, const models::FamilyDef* family,
-                                       bool anew);
+  models::Loaded<Network> share(Parts<Network>& parts, const FileId& id, const models::Loaded<Network>& fresh, const models::FamilyDef* family,
+                                bool anew);
   // The part is the one of its file from now on.
   template <typename Network>
   void supersede(Parts<Network>& parts, const FileId& id, const std::shared_ptr<const Network>& network,
@@ -205,11 +222,16 @@ class ModelStore {
     if (!loaded.network || !loaded.base) return std::nullopt;
     return loaded;
   }
-  // What is alive of a version of the path that is not `now`, without a version; null unless all of it is. The lock is held.
+  // What is alive of the newest version of the path that is not `now`, without a version; null unless all of it is. The lock is held.
   std::shared_ptr<OpenModel> earlier_model(const Key& key, const FileId& now) const;
+  // Base models that are alive and that no name is bound to, and their files.
+  struct Unbound {
+    FileId id;
+    Fingerprint base;
+    bool written = false;
+  };
   template <typename Network>
-  void collect_stale(const Parts<Network>& parts, std::set<Fingerprint>& bases);
-  bool stands_for(const FileId& id);
+  void collect_unbound(const Parts<Network>& parts, std::vector<Unbound>& out) const;
   // Whether the file that is at the path now has the form of a model: what is none must not end the service of what was there before.
   bool is_model(const std::string& path, const FileIdentities& now);
 

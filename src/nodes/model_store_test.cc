@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/fanotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -216,11 +220,113 @@ TEST_F(ModelStoreTest, AReloadThatFailedKeepsTheNewestVersionThatIsAlive) {
   std::ofstream(bench_.root() / "next") << "no model at all";
   fs::rename(bench_.root() / "next", file);
   EXPECT_THROW(store().checkpoint(name), Error);
-  store().keep_serving("checkpoints", name, "why");
+  store().keep_serving("checkpoints", name, store().files_of("checkpoints", name).value(), "why");
   const auto binding = store().binding("checkpoints", name);
   ASSERT_TRUE(binding);
   EXPECT_EQ(binding->fault, "why");
   EXPECT_EQ(store().checkpoint(name).model->patcher.model(), second.model->patcher.model());
+}
+
+TEST_F(ModelStoreTest, OfThreeVersionsInMemoryTheNewestGoesOnServing) {
+  const std::string name = "c.safetensors";
+  const fs::path file = bench_.root() / "models/checkpoints" / name;
+  std::vector<ModelStore::Checkpoint> versions;
+  for (int i = 0; i < 3; ++i) {
+    fs::copy_file(NodeBench::demo() / "checkpoints/shapes-sd-tiny.safetensors", bench_.root() / "next", fs::copy_options::overwrite_existing);
+    fs::rename(bench_.root() / "next", file);
+    versions.push_back(store().checkpoint(name));
+  }
+  std::ofstream(bench_.root() / "next") << "no model at all";
+  fs::rename(bench_.root() / "next", file);
+  EXPECT_THROW(store().checkpoint(name), Error);
+  store().keep_serving("checkpoints", name, store().files_of("checkpoints", name).value(), "why");
+  ASSERT_TRUE(store().binding("checkpoints", name));
+  EXPECT_EQ(store().checkpoint(name).model->patcher.model(), versions[2].model->patcher.model());
+}
+
+TEST_F(ModelStoreTest, ABoundModelThatIsSpoiltInPlaceIsToldAndServesNothingUntilAGoodFileComes) {
+  std::weak_ptr<const OpenModel> model;
+  {
+    const OpenModelPtr opened = store().open("loras", kName, false);
+    store().bind(opened, "hash");
+    model = opened;
+  }
+  std::ofstream(file_) << "no model at all";
+  store().look_at_bindings();
+  auto binding = store().binding("loras", kName);
+  ASSERT_TRUE(binding) << "it must not vanish";
+  EXPECT_TRUE(binding->lost);
+  EXPECT_THAT(binding->fault, ::testing::HasSubstr("written to in place"));
+  EXPECT_THAT(binding->fault, ::testing::HasSubstr("safetensors"));
+  EXPECT_TRUE(model.expired()) << "what is lost takes no memory";
+  EXPECT_THROW(store().file_version("loras", kName), Error);
+  EXPECT_THAT(store().names("loras"), ::testing::Contains(kName)) << "the file is there";
+  fs::remove(file_);
+  EXPECT_THROW(store().file_version("loras", kName), Error);
+  EXPECT_THAT(store().binding("loras", kName)->fault, ::testing::HasSubstr("no file of this name"));
+  EXPECT_THAT(store().names("loras"), ::testing::Not(::testing::Contains(kName)));
+  put("style-outline.safetensors");
+  EXPECT_NO_THROW(first_byte(store()));
+  binding = store().binding("loras", kName);
+  EXPECT_FALSE(binding->lost);
+  EXPECT_EQ(binding->fault, "");
+}
+
+TEST_F(ModelStoreTest, AGoodModelThatIsWrittenInPlaceTakesTheName) {
+  store().bind(store().open("loras", kName, false), "hash");
+  const std::string version = store().file_version("loras", kName);
+  fs::copy_file(NodeBench::demo() / "loras/style-outline.safetensors", file_, fs::copy_options::overwrite_existing);
+  EXPECT_NE(store().file_version("loras", kName), version);
+  EXPECT_FALSE(store().binding("loras", kName)->lost);
+}
+
+// A disk that does not answer: whoever opens the file waits until `answer`.
+class HungFile {
+ public:
+  explicit HungFile(const fs::path& file) : queue_(::fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC)) {
+    works_ = queue_.get() >= 0 && ::fanotify_mark(queue_.get(), FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD, file.c_str()) == 0;
+  }
+  bool works() const { return works_; }
+  // Waits until somebody waits.
+  void wait() {
+    fanotify_event_metadata event{};
+    if (::read(queue_.get(), &event, sizeof event) >= static_cast<ssize_t>(sizeof event)) waiting_ = formats::FileDescriptor(event.fd);
+  }
+  // Lets him go on, and everybody who comes after him: the queue's end answers them.
+  void answer() {
+    const fanotify_response response{.fd = waiting_.get(), .response = FAN_ALLOW};
+    EXPECT_EQ(::write(queue_.get(), &response, sizeof response), static_cast<ssize_t>(sizeof response));
+    queue_ = formats::FileDescriptor();
+  }
+
+ private:
+  formats::FileDescriptor queue_, waiting_;
+  bool works_ = false;
+};
+
+TEST_F(ModelStoreTest, ADiskThatDoesNotAnswerHoldsUpNobodyElse) {
+  const fs::path other = bench_.root() / "models/loras/other.safetensors";
+  fs::copy_file(file_, other);
+  const std::string name = "c.safetensors";
+  const fs::path checkpoint = bench_.root() / "models/checkpoints" / name;
+  fs::copy_file(NodeBench::demo() / "checkpoints/shapes-sd-tiny.safetensors", checkpoint);
+  const ModelStore::Checkpoint alive = store().checkpoint(name);
+  // Another file now, so that somebody has to look whether it is a model.
+  fs::copy_file(NodeBench::demo() / "checkpoints/shapes-sd-tiny.safetensors", bench_.root() / "next");
+  fs::rename(bench_.root() / "next", checkpoint);
+  HungFile hung(checkpoint);
+  if (!hung.works()) GTEST_SKIP() << "fanotify's permission events are not to be had here";
+  std::future<ModelStore::Stale> stale = std::async(std::launch::async, [&] { return store().take_stale(); });
+  hung.wait();
+  std::future<void> others = std::async(std::launch::async, [&] {
+    (void)store().bindings();
+    (void)store().file_version("loras", "other.safetensors");
+    (void)store().lora("other.safetensors");
+  });
+  constexpr std::chrono::seconds kFarTooLong(60);
+  EXPECT_EQ(others.wait_for(kFarTooLong), std::future_status::ready);
+  hung.answer();
+  EXPECT_EQ(stale.get().bases.size(), 3U) << "the other file is a model, so the one before it is stale";
 }
 
 TEST_F(ModelStoreTest, NamesAreOneWhateverTheirSeparators) {
@@ -235,7 +341,7 @@ TEST_F(ModelStoreTest, AFileOfAnAdapterThatChangedIsStaleOnce) {
   first_byte(store());
   EXPECT_TRUE(store().take_stale().empty());
   put("style-outline.safetensors");
-  EXPECT_TRUE(store().take_stale().adapters);
+  EXPECT_THAT(store().take_stale().adapters, ::testing::ElementsAre(file_.string()));
   EXPECT_TRUE(store().take_stale().empty());
 }
 

@@ -8,7 +8,7 @@ namespace veneer::nodes {
 namespace {
 
 bool is_stale(const variant::ModelPatcher& patcher, const ModelStore::Stale& stale) {
-  return stale.bases.contains(patcher.model()->identity()) || (stale.adapters && !patcher.patches().empty());
+  return stale.bases.contains(patcher.model()->identity()) || (!stale.adapters.empty() && !patcher.patches().empty());
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ bool is_stale(const graph::Value& value, const ModelStore::Stale& stale) {
   if (value.holds<ClipValue>()) return is_stale(value.get<ClipValue>().patcher, stale);
   if (value.holds<VaeValue>()) return is_stale(value.get<VaeValue>().patcher, stale);
   if (value.holds<GuiderValue>()) return is_stale(value.get<GuiderValue>().model.patcher, stale);
-  return value.type() == "HOOKS" && stale.adapters;
+  return value.type() == "HOOKS" && !stale.adapters.empty();
 }
 
 }  // namespace veneer::nodes

@@ -16,6 +16,7 @@ struct Entry {
   std::shared_ptr<const Resident> object;  // null while it is being built
   std::weak_ptr<const void> owner;
   std::string owner_name, label;
+  std::vector<std::string> sources;
   size_t bytes = 0;  // as last asked; what the entry is expected to have while it is being built
   size_t leases = 0;
   size_t holds = 0;  // leases that are to last
@@ -176,6 +177,7 @@ Lease ResidentSet::acquire(const ResidentRequest& request, const Build& build) {
   entry->owner = request.owner;
   entry->owner_name = request.owner_name;
   entry->label = request.label;
+  entry->sources = request.sources;
   state_->entries.emplace(request.key, entry);
   state_->busy.splice(state_->busy.end(), made);
   state_->drop_orphans(dropped);
@@ -225,6 +227,21 @@ size_t ResidentSet::trim(size_t target_bytes) {
   const size_t before = state_->total_bytes;
   state_->drop_orphans(dropped);
   state_->evict_to(target_bytes, dropped);
+  return before - state_->total_bytes;
+}
+
+size_t ResidentSet::disown(std::span<const std::string> sources) {
+  Entries dropped;
+  const std::lock_guard lock(state_->mutex);
+  const size_t before = state_->total_bytes;
+  for (Entries* list : {&state_->idle, &state_->busy}) {
+    for (Entry& entry : *list) {
+      const bool made_of =
+          std::ranges::any_of(entry.sources, [&](const std::string& file) { return std::ranges::find(sources, file) != sources.end(); });
+      if (made_of) entry.owner.reset();
+    }
+  }
+  state_->drop_orphans(dropped);
   return before - state_->total_bytes;
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,8 @@ struct ResidentRequest {
   // For the account: whose it is and what.
   std::string_view owner_name = {};
   std::string_view label = {};
+  // The files, besides the owner's, that the object is made of: see ResidentSet::disown.
+  std::vector<std::string> sources = {};
   // Bytes that the object will have, as far as one can tell.
   size_t expected_bytes = 0;
   Keep keep = Keep::hold;
@@ -89,6 +92,9 @@ class ResidentSet {
 
   // Drops unleased entries: those of expired owners first, then the least recently used, until at most `target_bytes` are held. Returns bytes freed.
   size_t trim(size_t target_bytes);
+
+  // Entries that were made of one of the files are no longer kept for later: they go now, or with their last lease. Returns bytes freed.
+  size_t disown(std::span<const std::string> sources);
 
   struct Account {
     std::string owner;

@@ -144,6 +144,29 @@ TEST_F(ResidentSetTest, MovedAndAssignedLeasesReleaseOnce) {
   EXPECT_EQ(set.num_leases(), 0U);
 }
 
+TEST_F(ResidentSetTest, WhatWasMadeOfADisownedFileGoesAtOnceOrWithItsLastLease) {
+  ResidentSet set;
+  const auto make = [&](uint64_t n, std::vector<std::string> sources) {
+    ResidentRequest request = ask(n, 10, Keep::cache);
+    request.sources = std::move(sources);
+    return set.acquire(request, [] { return std::make_shared<Block>(10); });
+  };
+  make(1, {"a"}).reset();
+  make(2, {"b", "a"}).reset();
+  make(3, {"b"}).reset();
+  make(4, {}).reset();
+  Lease used = make(5, {"a"});
+  const std::vector<std::string> gone = {"a"};
+  EXPECT_EQ(set.disown(gone), 20U);
+  EXPECT_TRUE(set.contains(key(3)) && set.contains(key(4)) && set.contains(key(5)));
+  EXPECT_FALSE(set.contains(key(1)) || set.contains(key(2)));
+  used.reset();
+  EXPECT_FALSE(set.contains(key(5)));
+  EXPECT_EQ(set.size_bytes(), 20U);
+  make(1, {"a"}).reset();
+  EXPECT_TRUE(set.contains(key(1))) << "what is made from now on is of the new content";
+}
+
 TEST_F(ResidentSetTest, LeasesMayOutliveTheSet) {
   Lease lease;
   {

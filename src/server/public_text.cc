@@ -23,7 +23,9 @@ void replace_all(std::string& text, const std::string& name, const std::string& 
   size_t at = 0;
   while ((at = text.find(name, at)) != std::string::npos) {
     const size_t end = at + name.size();
-    if (begins_name(text, at) && (end == text.size() || ends_name(text[end]) || text[end] == '\\')) {
+    // A relative name may be a word like another, unless a file of the folder follows.
+    const bool follows = name.starts_with('/') || (end < text.size() && text[end] == '/');
+    if (follows && begins_name(text, at) && (end == text.size() || ends_name(text[end]) || text[end] == '\\')) {
       text.replace(at, name.size(), kind);
       at += kind.size();
     } else {
@@ -46,6 +48,7 @@ PublicText::PublicText(const std::vector<std::pair<std::string, fs::path>>& fold
   };
   for (const auto& [kind, folder] : folders) {
     if (folder.empty()) continue;
+    if (folder.is_relative() && folder.lexically_normal() != ".") add(folder, kind);
     std::error_code failed;
     if (const fs::path absolute = fs::absolute(folder, failed); !failed) add(absolute, kind);
     if (const fs::path resolved = fs::weakly_canonical(folder, failed); !failed) add(resolved, kind);

@@ -12,7 +12,8 @@ namespace veneer::server {
 // Immutable; any thread.
 class PublicText {
  public:
-  // `folders`: a kind and a folder of it. Each is known under its absolute name and, where links lead elsewhere, under its resolved one.
+  // `folders`: a kind and a folder of it. Each is known as it is given, under its absolute name and, where links lead elsewhere, under its resolved
+  // one.
   explicit PublicText(const std::vector<std::pair<std::string, std::filesystem::path>>& folders);
   // The text with "/srv/pictures/output/a.png" as "output/a.png". Works on plain text and inside of JSON strings.
   std::string operator()(std::string_view text) const;

@@ -21,6 +21,7 @@
 #include "server/events/messages.h"
 #include "server/features.h"
 #include "server/http/listener.h"
+#include "server/loaded_models_log.h"
 #include "server/model_watch.h"
 #include "server/openapi.h"
 #include "server/public_text.h"
@@ -64,8 +65,11 @@ std::vector<std::pair<std::string, fs::path>> public_folders(const ServerOptions
                                                              const engine::ModelListing& models) {
   std::vector<std::pair<std::string, fs::path>> folders = {
       {"input", core.folders().input}, {"output", core.folders().output}, {"temp", core.folders().temp}, {"data", options.data_folder}};
+  for (const auto& [kind, folder] : {std::pair("front-end", options.frontend_folder), {"templates", options.templates_folder}}) {
+    if (!folder.empty()) folders.emplace_back(kind, folder);
+  }
   for (const std::string& kind : models.kinds()) {
-    for (const fs::path& folder : models.folders(kind)) folders.emplace_back("models/" + kind, folder);
+    for (const fs::path& folder : models.folders_as_given(kind)) folders.emplace_back("models/" + kind, folder);
   }
   return folders;
 }
@@ -119,7 +123,8 @@ struct Server::Impl {
                  loads,
                  draining,
                  [this](bool clear) { release(clear); },
-                 [this] { let_go(); }},
+                 [this] { let_go(); },
+                 [this](const std::string& text) { return public_text(text); }},
         shared{.admit = [this](Request& request) { return access.check(request); },
                .handle = [this](Request& request) { return router.handle(request); },
                .finish = [this](const Request& request, Response& response) { finish(request, response); },
@@ -147,6 +152,7 @@ struct Server::Impl {
     start_workers();
     model_watch = std::make_unique<ModelWatch>([this] {
       let_go();
+      loaded_log.look(swap.loaded());
       swap.complete([this] { return draining.load(); });
     });
     io_thread = std::thread([this] { io.run(); });
@@ -238,7 +244,7 @@ struct Server::Impl {
   void tell_log(const LogBook::Entry& entry) const {
     const std::vector<std::string> subscribers = hub.log_subscribers();
     if (subscribers.empty()) return;
-    const Outgoing told = message("logs", Json{{"entries", Json::array({{{"t", entry.time}, {"m", entry.text}}})}, {"size", nullptr}});
+    const Outgoing told = message("logs", Json{{"entries", Json::array({{{"t", entry.time}, {"m", public_text(entry.text)}}})}, {"size", nullptr}});
     for (const std::string& id : subscribers) hub.send(id, told);
   }
 
@@ -252,6 +258,7 @@ struct Server::Impl {
   engine::HotSwap swap;
   LoadGate loads;
   LogBook log;
+  LoadedModelsLog loaded_log{log};
   engine::ModelListing models;
   PublicText public_text;
   jobs::JobQueue queue;

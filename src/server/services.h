@@ -38,6 +38,8 @@ struct Services {
   std::function<void(bool clear_results)> release;
   // Lets go, between two jobs, of models whose file is another by now.
   std::function<void()> let_go;
+  // A text of errors as clients may read it. Answers of 400 and above are made so by themselves.
+  std::function<std::string(const std::string&)> public_text;
 };
 
 }  // namespace veneer::server

@@ -52,7 +52,7 @@ class Socket:
         out, self.buffer = self.buffer[:count], self.buffer[count:]
         return out
 
-    def next(self, timeout=30):
+    def next(self, timeout=60):
         """The next message; raises TimeoutError."""
         self.socket.settimeout(timeout)
         parts, kind = b"", 0
@@ -96,7 +96,7 @@ class Socket:
     def send_bytes(self, value):
         self._send(2, value)
 
-    def until_done(self, prompt_id, timeout=60):
+    def until_done(self, prompt_id, timeout=180):
         """All messages up to the end of the prompt."""
         seen = []
         end = time.time() + timeout
@@ -107,9 +107,15 @@ class Socket:
                 if message["data"]["node"] is None and message["data"]["prompt_id"] == prompt_id:
                     return seen
 
-    def drain(self, quiet=0.3):
-        """Messages until none has come for a while."""
+    def drain(self, quiet=0.3, until=None, timeout=60):
+        """Messages until none has come for a while; first those until a condition on them is true, however long they take."""
         seen = []
+        end = time.time() + timeout
+        while until and not until(seen) and time.time() < end:
+            try:
+                seen.append(self.next(max(0.1, end - time.time())))
+            except (TimeoutError, socket.timeout):
+                return seen
         while True:
             try:
                 seen.append(self.next(quiet))
@@ -164,7 +170,7 @@ class Server:
         if self.own:
             shutil.rmtree(self.base, ignore_errors=True)
 
-    def request(self, method, path, body=None, headers=None, timeout=60):
+    def request(self, method, path, body=None, headers=None, timeout=180):
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
         if isinstance(body, str):
@@ -201,7 +207,7 @@ class Server:
         made = Socket(self.port, path + (f"?clientId={client_id}" if client_id is not None else ""), context=self.context, **more)
         return made
 
-    def wait(self, prompt_id, timeout=60):
+    def wait(self, prompt_id, timeout=180):
         """The history's entry of a prompt that ends within the time."""
         end = time.time() + timeout
         while time.time() < end:

@@ -3,8 +3,10 @@
 import base64
 import json
 import os
+import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -98,19 +100,74 @@ class Compat(unittest.TestCase):
         self.assertIn("64", self.post("/v1/load_lora_adapter", many, 400)["error"]["message"])
 
     def test_a1111_members_out_of_range_are_refused(self):
-        for wrong in ({"steps": 0}, {"steps": 1001}, {"steps": "20"}, {"steps": 2.5}, {"denoising_strength": 1.5}, {"denoising_strength": "x"}):
-            self.post("/sdapi/v1/txt2img", {"prompt": "x", "width": 64, "height": 64, **wrong}, 422)
+        for field, value, rule, ends in (("steps", 0, "from 1 to 1000", (1, 1000)), ("steps", 1001, "from 1 to 1000", (1, 1000)), ("steps", "many", "whole", (1, 1000)),
+                                         ("steps", 2.5, "whole", (1, 1000)), ("denoising_strength", 1.5, "from 0 to 1", (0, 1)), ("cfg_scale", "x", "from 0 to 100", (0, 100)),
+                                         ("width", 8, "from 16 to 4096", (16, 4096)), ("batch_size", [2], "from 1 to 64", (1, 64)), ("seed", 2 ** 64, "18446744073709551615", (-1, 2 ** 64 - 1)),
+                                         ("seed", "one", "as text", (-1, 2 ** 64 - 1)), ("prompt", ["x"], "must be text", (None, None))):
+            error = self.post("/sdapi/v1/txt2img", {"prompt": "x", "width": 64, "height": 64, "steps": 1, field: value}, 422)["error"]
+            self.assertIn(rule, error["message"], field)
+            extra = error["extra_info"]
+            self.assertEqual((extra["field"], extra.get("minimum"), extra.get("maximum")), (field, *ends), field)
+
+    def test_a1111_takes_what_its_clients_send(self):
+        # Values as text, as the web UI's own models read them, and the members that clients send whether they mean them or not.
+        for more in ({"seed": "-1"}, {"seed": -1}, {"seed": -1.0, "steps": "1"}, {"steps": 1.0, "cfg_scale": "7", "width": "64"}, {"sampler_name": None, "sampler_index": "Euler"},
+                     {"script_name": None, "script_args": [], "alwayson_scripts": {}, "styles": [], "hr_scale": 2, "seed_resize_from_w": 0, "seed_resize_from_h": -1,
+                      "firstphase_width": 0, "refiner_checkpoint": "", "eta": 1.0, "s_noise": 1, "do_not_save_grid": False, "negative_prompt": None}):
+            made = self.post("/sdapi/v1/txt2img", {"prompt": "x", "width": 64, "height": 64, "steps": 1, **more})
+            self.assertEqual(len(made["images"]), 1, more)
+        self.assertEqual(self.post("/sdapi/v1/txt2img", self.a1111(send_images=False))["images"], [])
+        error = self.post("/sdapi/v1/txt2img", self.a1111(sampler_name="Oiler"), 400)["error"]
+        self.assertEqual(error["extra_info"]["field"], "sampler_name")
+        self.assertIn("Euler a", error["extra_info"]["allowed"])
+
+    def test_openai_members_of_the_wrong_kind_are_told_with_field_and_rule(self):
+        for field, value, rule in (("cfg", "much", "from 0 to 100"), ("cfg", [7], "from 0 to 100"), ("cfg_scale", {}, "from 0 to 100"), ("steps", True, "from 1 to 1000"), ("seed", 1.5, "whole number"),
+                                   ("seed", 2 ** 64, "18446744073709551615"), ("seed", [1], "whole number"), ("negative_prompt", 5, "text"), ("sampler", 5, "text"), ("sampler", "oiler", "euler"),
+                                   ("scheduler", "nope", "karras"), ("adapters", "x", "list of objects"), ("adapters", [5], "list of objects"), ("quality", "best", "standard"), ("style", 1, "text"),
+                                   ("background", "transparent", "opaque"), ("output_compression", 101, "from 0 to 100"), ("user", {}, "text"), ("size", 64, "text"), ("stream", "maybe", "true or false"),
+                                   ("partial_images", 2, "must be 0"), ("cfg_scal", 7, "cfg_scale"), ("strength", 1, "no member"), ("model", 5, "text")):
+            error = self.post("/v1/images/generations", self.small(**{field: value}), 400)["error"]
+            self.assertIn(rule, error["message"], (field, value))
+            self.assertEqual((error["extra_info"]["field"], error["extra_info"]["value"]), (field, value))
+        error = self.post("/v1/images/generations", self.small(adapters=[{"name": self.loras[0], "strength": "strong"}]), 400)["error"]
+        self.assertEqual(error["extra_info"]["field"], "adapters[0].strength")
+        self.post("/v1/images/generations", self.small(cfg=7, cfg_scale=7), 400)
+        pixels = lambda pictures: pictures[0][pictures[0].index(b"IDAT"):]
+        self.assertEqual(pixels(self.openai(cfg=3)), pixels(self.openai(cfg_scale="3", quality="hd", user="me", background="auto")))
+        answer = self.edit({"cfg": "much"}, [("image", png(64, 64))])
+        self.assertEqual((answer.status, answer.json["error"]["extra_info"]["field"]), (400, "cfg"))
+
+    def test_adapters_with_values_that_are_no_numbers_are_refused(self):
+        models = tempfile.mkdtemp(prefix="veneer_nan_")
+        self.addCleanup(shutil.rmtree, models, True)
+        shutil.copytree(os.path.join(DEMO, "checkpoints"), os.path.join(models, "checkpoints"))
+        os.makedirs(os.path.join(models, "loras"))
+        with open(os.path.join(DEMO, "loras", self.loras[0]), "rb") as file:
+            data = bytearray(file.read())
+        size = int.from_bytes(data[:8], "little")
+        tensor = next(name for name, entry in json.loads(data[8:8 + size]).items() if name.endswith("lora_down.weight"))
+        end = 8 + size + json.loads(data[8:8 + size])[tensor]["data_offsets"][1]
+        data[end - 2:end] = b"\x00\x7e"
+        with open(os.path.join(models, "loras", "nan.safetensors"), "wb") as file:
+            file.write(data)
+        with Server(PROGRAM, "models=" + models) as server:
+            answer = server.post("/v1/load_lora_adapter", {"lora_name": "x", "lora_path": "nan.safetensors"})
+            self.assertEqual((answer.status, answer.json["error"]["type"]), (400, "corrupt"), answer.body)
+            self.assertIn("nan.safetensors", answer.json["error"]["details"])
+            self.assertIn(tensor, answer.json["error"]["details"])
+            self.assertNotIn("x", [m["id"] for m in server.get("/v1/models").json["data"]])
 
     def test_a_client_that_goes_takes_its_job_with_it(self):
         with socket.create_connection(("127.0.0.1", self.server.port)) as connection:
             body = json.dumps(self.small(steps=1000, size="512x512")).encode()
             connection.sendall(b"POST /v1/images/generations HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-            end = time.time() + 30
+            end = time.time() + 120
             while not self.server.get("/queue").json["queue_running"]:
                 self.assertLess(time.time(), end)
                 time.sleep(0.02)
             identity = self.server.get("/queue").json["queue_running"][0][1]
-        end = time.time() + 30
+        end = time.time() + 120
         while self.server.get(f"/jobs/{identity}").json["status"] != "cancelled":
             self.assertLess(time.time(), end)
             time.sleep(0.05)

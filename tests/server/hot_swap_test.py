@@ -112,6 +112,66 @@ class HotSwap(ModelServer):
                 self.assertIn("header tells", self.loaded(server)[0]["fault"])
             self.assertEqual(self.picture(server), first)
 
+    def told(self, header, tensors, sha256):
+        """A model file that tells that hash of its tensors."""
+        header["__metadata__"] = {"format": "pt", "veneer.tensors_sha256": sha256}
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        return len(text).to_bytes(8, "little") + text + tensors
+
+    def test_a_file_that_tells_a_checksum_takes_a_loaded_name_once_it_was_compared(self):
+        server = self.start()
+        self.place(self.a)
+        first = self.picture(server)
+        self.load(server)
+        with open(self.b, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header, tensors = json.loads(file.read(size)), file.read()
+        put(self.file, self.told(header, tensors, "0" * 64))
+        until(lambda: "header tells" in (self.loaded(server)[0]["fault"] or ""))
+        self.assertEqual(self.picture(server), first, "before it was compared, and while it is")
+        until(lambda: "those that its header tells" in (self.loaded(server)[0]["fault"] or ""))
+        model = self.loaded(server)[0]
+        self.assertEqual((model["version_hash"], model["serves"]), (sha256(self.a), True))
+        self.assertEqual(self.picture(server), first)
+        until(lambda: "does not serve" in server.get("/internal/logs").body.decode())
+        put(self.file, self.told(header, tensors, hashlib.sha256(tensors).hexdigest()))
+        until(lambda: self.loaded(server)[0]["version_hash"] == sha256(self.file))
+        self.assertIsNone(self.loaded(server)[0]["fault"])
+        self.assertNotEqual(self.picture(server), first)
+
+    def test_a_loaded_model_that_is_spoilt_in_place_is_shown_and_logged(self):
+        server = self.start()
+        self.place(self.a)
+        first = self.picture(server)
+        self.load(server)
+        with open(self.file, "r+b") as file:
+            file.write(b"spoilt!!")
+        model = self.loaded(server)[0]
+        self.assertEqual((model["serves"], model["version_hash"]), (False, None))
+        self.assertIn("written to in place", model["fault"])
+        until(lambda: "serves no more" in server.get("/internal/logs").body.decode())
+        entry = self.entry(server, workflow(NAME, seed=77))
+        self.assertIn("written to in place", json.dumps(entry["status"]))
+        self.load(server, 400)
+        self.assertFalse(self.loaded(server)[0]["serves"])
+        self.place(self.a)
+        self.assertEqual(self.picture(server), first)
+        self.assertEqual((self.loaded(server)[0]["serves"], self.loaded(server)[0]["fault"]), (True, None))
+
+    def test_weights_of_an_adapter_that_was_replaced_are_let_go(self):
+        server = self.start()
+        self.place(self.a)
+        lora = os.path.join(self.models, "loras", "l.safetensors")
+        shutil.copy(LORA, lora)
+        self.picture(server)
+        plain = self.resident_bytes(server)
+        self.picture(server, loras=[("l.safetensors", 1.0)])
+        self.assertGreater(self.resident_bytes(server), plain)
+        shutil.copy(os.path.join(demo(SOURCE), "loras", "style-outline.safetensors"), lora + ".new")
+        os.replace(lora + ".new", lora)
+        until(lambda: self.resident_bytes(server) <= plain)
+
     def test_a_failed_load_leaves_a_model_serving_that_prompts_had_loaded(self):
         server = self.start()
         self.place(self.a)

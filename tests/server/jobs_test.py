@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import resource
 import sys
 import time
 import unittest
@@ -17,7 +18,7 @@ def post(server, prompt, **more):
     return answer.json["prompt_id"]
 
 
-def until(condition, timeout=20):
+def until(condition, timeout=120):
     end = time.time() + timeout
     while not condition():
         if time.time() > end:
@@ -233,10 +234,31 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.server.wait("kept")["status"]["status_str"], "success")
         self.assertNotIn("runs_cut_short", self.server.wait(identity)["status"])
 
+    def test_a_disk_that_takes_nothing_is_told_and_the_jobs_are_true_all_the_same(self):
+        held = self.hold()
+        before = resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+        self.server.post("/interrupt", {"prompt_id": held})
+        until(lambda: self.server.get(f"/jobs/{held}").json["status"] == "cancelled")
+        self.assertTrue(self.server.get(f"/jobs/{held}").json["unwritten"])
+        self.assertEqual([(job["id"], job["unwritten"]) for job in self.server.get("/jobs?status=cancelled").json["jobs"]], [(held, True)])
+        self.assertEqual(self.server.get("/jobs?status=in_progress").json["jobs"], [])
+        self.assertTrue(self.server.get("/history").json[held]["unwritten"])
+        for answer in (self.server.get("/ready"), self.server.post("/history", {"clear": True}), self.server.post("/history", {"delete": [held]}),
+                       self.server.post("/prompt", {"prompt": simple_prompt(1)})):
+            self.assertEqual((answer.status, answer.json["error"]["type"]), (503, "storage"))
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, before)
+        until(lambda: self.server.get("/ready").status == 200)
+        self.assertNotIn("unwritten", self.server.get(f"/jobs/{held}").json)
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.server.get(f"/jobs/{held}").json["status"], "cancelled")
+        self.assertEqual(self.server.post("/history", {"clear": True}).status, 200)
+        self.assertEqual(self.server.get("/history").json, {})
+
     def test_free_forgets_cached_results(self):
         self.server.wait(post(self.server, simple_prompt(9)))
         self.assertEqual(self.server.post("/free", {"unload_models": True, "free_memory": True}).status, 200)
-        time.sleep(0.2)
         entry = self.server.wait(post(self.server, simple_prompt(9)))
         self.assertEqual(entry["status"]["messages"][1][1]["nodes"], [])
 

@@ -21,7 +21,7 @@ def sha256(path):
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def until(condition, timeout=30):
+def until(condition, timeout=120):
     end = time.time() + timeout
     while not condition():
         if time.time() > end:

@@ -241,7 +241,7 @@ class Replay(unittest.TestCase):
                     if name == "ws_feature_flags":
                         # That recording ended before the answer.
                         want += [] if any(w == "feature_flags" for w in want) else ["feature_flags"]
-                    self.assertEqual(sorted(outline(m) for m in socket.drain(0.15)), sorted(want))
+                    self.assertEqual(sorted(outline(m) for m in socket.drain(0.15, until=lambda seen: len(seen) >= len(want))), sorted(want))
                     socket.close()
 
     def test_what_others_hear(self):
@@ -269,7 +269,8 @@ class Replay(unittest.TestCase):
                     elif entry.get("from") == "server":
                         part.append(recorded_outline(entry))
                 for socket, want in zip(sockets, parts):
-                    got = getattr(socket, "messages", []) + socket.drain(0.3)
+                    got = getattr(socket, "messages", [])
+                    got = got + socket.drain(0.3, until=lambda seen: len(got) + len(seen) >= len(want))
                     kinds = [[line.split(" ")[0] for line in lines] for lines in ([outline(m) for m in got], want)]
                     if flags and socket is sockets[0]:
                         kinds = [sorted(k) for k in kinds]  # previews in the form that the socket announced, on purpose: docs/api.md
@@ -333,11 +334,11 @@ class Replay(unittest.TestCase):
             socket = server.socket("watcher")
             got = [[socket.next()]]
             server.post("/queue", {"clear": True})
-            got[0] += socket.drain(0.2)
+            got[0] += socket.drain(0.2, until=lambda seen: len(seen) + 1 >= len(parts[0]))
             waiting = server.post("/prompt", {"prompt": prompt(5), "client_id": "runner"}).json["prompt_id"]
-            got.append(socket.drain(0.2))
+            got.append(socket.drain(0.2, until=lambda seen: len(seen) >= len(parts[1])))
             server.post("/queue", {"delete": [waiting]})
-            got.append(socket.drain(0.2))
+            got.append(socket.drain(0.2, until=lambda seen: len(seen) >= 1))
             server.post("/interrupt", {"prompt_id": "long"})
             socket.close()
             starter.close()
@@ -357,7 +358,7 @@ class Replay(unittest.TestCase):
             got += self.messages_until(socket, "status")
             server.post("/prompt", {"prompt": second, "prompt_id": "of-nobody-3"})
             history.append(server.wait("of-nobody-3"))
-            got += socket.drain(0.3)
+            got += socket.drain(0.3, until=lambda seen: [outline(m).split(" ")[0] for m in seen].count("status") >= 2)
             socket.close()
         want = self.server_parts(recording["transcript"])[0]
         self.assertEqual(without_progress([outline(m) for m in got]), without_progress(want))

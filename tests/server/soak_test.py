@@ -60,7 +60,7 @@ def run(server, rounds, seconds):
     clients = [Client(server.port, n, rounds, time.time() + seconds) for n in range(CLIENTS)]
     for client in clients:
         client.start()
-    samples = []
+    samples = [resident_kib(server.process.pid)]
     while any(client.is_alive() for client in clients):
         time.sleep(0.2)
         samples.append(resident_kib(server.process.pid))
@@ -82,7 +82,7 @@ def main():
         after = resident_kib(server.process.pid)
         states = server.get("/metrics").body.decode()
         done = int(next(line.rsplit(" ", 1)[1] for line in states.splitlines() if line.startswith('veneer_jobs_total{state="succeeded"}')))
-        print(f"{count} prompts in {took:.1f} s: {count / took:.0f}/s; resident {before / 1024:.1f} -> {after / 1024:.1f} MiB, at most {max(samples + [after]) / 1024:.1f}")
+        print(f"{count} prompts in {took:.1f} s: {count / took:.0f}/s; resident {before / 1024:.1f} -> {samples[len(samples) // 2] / 1024:.1f} -> {after / 1024:.1f} MiB, at most {max(samples + [after]) / 1024:.1f}")
         assert done == warm + count, (done, warm, count)
         assert "state=\"failed\"" not in states
         # What grows with the number of prompts would be seen: a day's worth of a hundred bytes each is 8 MiB.

@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   if (argc == 3 && std::string_view(argv[1]) == "--probe-plugin") veneer::plugins::run_probe(argv[2]);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   Settings settings;
   for (int i = 2; i < argc; ++i) {
     const std::string argument = argv[i];

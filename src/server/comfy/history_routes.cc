@@ -2,6 +2,7 @@
 #include "jobs/wire.h"
 #include "server/comfy/routes.h"
 #include "server/http/url.h"
+#include "veneer/error.h"
 
 namespace veneer::server {
 namespace {
@@ -40,9 +41,14 @@ Response get_entry(const Request& request, Services& services) {
 Response post_history(const Request& request, Services& services) {
   const Json body = parse_object(request);
   const auto clear = body.find("clear");
-  if (clear != body.end() && clear->is_boolean() && clear->get<bool>()) services.queue.forget_all();
   const auto ids = body.find("delete");
-  if (ids != body.end() && !ids->is_string()) services.queue.forget(read_ids(*ids));
+  try {
+    if (clear != body.end() && clear->is_boolean() && clear->get<bool>()) services.queue.forget_all();
+    if (ids != body.end() && !ids->is_string()) services.queue.forget(read_ids(*ids));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::internal) throw;
+    throw HttpError(503, "storage", error.text(), error.what());
+  }
   return empty_response();
 }
 

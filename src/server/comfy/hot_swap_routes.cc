@@ -143,7 +143,8 @@ Response loaded_models(const Services& services) {
                     {"family", model.family.empty() ? Json() : Json(model.family)},
                     {"version_hash", model.sha256.empty() ? Json() : Json(model.sha256)},
                     {"size_bytes", model.size_bytes},
-                    {"fault", model.fault.empty() ? Json() : Json(model.fault)}});
+                    {"serves", model.serves},
+                    {"fault", model.fault.empty() ? Json() : Json(services.public_text(model.fault))}});
   }
   return json_response(Json{{"models", list}});
 }

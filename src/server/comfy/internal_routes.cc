@@ -15,12 +15,12 @@ Json terminal_size() { return {{"cols", 80}, {"rows", 24}}; }
 Response logs_text(const Services& services) {
   std::string text;
   for (const LogBook::Entry& entry : services.log.entries()) text += entry.time + " - " + entry.text;
-  return json_response(Json(text));
+  return json_response(Json(services.public_text(text)));
 }
 
 Response logs(const Services& services) {
   Json entries = Json::array();
-  for (const LogBook::Entry& entry : services.log.entries()) entries.push_back({{"t", entry.time}, {"m", entry.text}});
+  for (const LogBook::Entry& entry : services.log.entries()) entries.push_back({{"t", entry.time}, {"m", services.public_text(entry.text)}});
   return json_response(Json{{"entries", entries}, {"size", terminal_size()}});
 }
 

@@ -70,6 +70,7 @@ Json describe(const jobs::JobRow& row) {
   job["outputs_count"] = row.result.outputs_count;
   if (!row.result.error.empty()) job["execution_error"] = parsed(row.result.error);
   if (row.state == JobState::partial) job["dropped_outputs"] = parsed(row.dropped);
+  if (row.unwritten) job["unwritten"] = true;
   if (row.attempts > 0) job["runs_cut_short"] = row.attempts;
   const Json workflow = workflow_of(row);
   if (workflow.is_object() && workflow.contains("id")) job["workflow_id"] = workflow.at("id");

@@ -54,7 +54,7 @@ Response memory(const Services& services) {
   const MemoryAccount account = services.core.memory();
   Json entries = Json::array();
   for (const MemoryEntry& entry : account.entries) {
-    entries.push_back({{"owner", entry.owner},
+    entries.push_back({{"owner", services.public_text(entry.owner)},
                        {"name", entry.name},
                        {"tier", entry.tier},
                        {"bytes", entry.bytes},

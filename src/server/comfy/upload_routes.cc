@@ -40,20 +40,19 @@ Target read_target(const std::vector<FormField>& form, const std::string& filena
   out.overwrite = overwrite == "true" || overwrite == "1";
   const auto folder = folder_of(services.core, out.type);
   if (!folder) throw HttpError(400, "invalid_request", "type must be input, output or temp", out.type);
-  const auto directory = contained(*folder, out.subfolder);
+  const char* outside = "The file would leave its folder";
+  const std::filesystem::path directory = require_contained(*folder, out.subfolder, 400, outside);
   // Both lie in the folder: a name may go into a directory that is there already.
-  const auto file = directory ? contained(*directory, out.name) : std::nullopt;
-  if (!file || *file == *directory) {
-    throw HttpError(400, "invalid_request", "The file would leave its folder", out.subfolder + "/" + out.name);
-  }
+  const std::filesystem::path file = require_contained(directory, out.name, 400, outside);
+  if (file == directory) throw HttpError(400, "invalid_request", outside, out.subfolder + "/" + out.name);
   std::error_code failed;
-  std::filesystem::create_directories(*directory, failed);
+  std::filesystem::create_directories(directory, failed);
   if (failed == std::errc::no_space_on_device) throw HttpError(507, "storage", "The disk is full: the file was not written");
-  if (failed || !std::filesystem::is_directory(file->parent_path())) {
+  if (failed || !std::filesystem::is_directory(file.parent_path())) {
     throw HttpError(400, "invalid_request", "There is no such directory", out.subfolder + "/" + out.name);
   }
-  if (std::filesystem::is_directory(*file)) throw HttpError(400, "invalid_request", "A directory has this name", out.name);
-  out.file = *file;
+  if (std::filesystem::is_directory(file)) throw HttpError(400, "invalid_request", "A directory has this name", out.name);
+  out.file = file;
   return out;
 }
 
@@ -103,10 +102,10 @@ std::filesystem::path original_of(const std::vector<FormField>& form, const Serv
   const auto folder = folder_of(services.core, type);
   if (!folder) throw HttpError(400, "invalid_request", "type must be input, output or temp", type);
   const std::string subfolder = text_of("subfolder", "");
-  const auto file = contained(*folder, subfolder.empty() ? name : subfolder + "/" + name);
-  if (!file) throw HttpError(403, "forbidden", "The original lies outside of its folder", name);
-  if (!std::filesystem::is_regular_file(*file)) throw HttpError(404, "not_found", "There is no such original", name);
-  return *file;
+  std::filesystem::path file =
+      require_contained(*folder, subfolder.empty() ? name : subfolder + "/" + name, 403, "The original lies outside of its folder");
+  if (!std::filesystem::is_regular_file(file)) throw HttpError(404, "not_found", "There is no such original", name);
+  return file;
 }
 
 Response upload_mask(const Request& request, const Services& services) {

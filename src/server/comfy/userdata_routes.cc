@@ -19,12 +19,11 @@ bool is_true(const Request& request, const char* name) {
 // The user's file; a percent sign that is left in the name is decoded once more. Throws HttpError(403) for one outside of the user's folder, and for
 // the folder itself.
 fs::path resolve(const fs::path& root, const std::string& name) {
-  const auto file = contained(root, name.find('%') == std::string::npos ? name : percent_decode(name));
-  const auto base = contained(root, "");
-  if (!file || !base || *file == *base || (file->parent_path() == *base && file->filename().empty())) {
-    throw HttpError(403, "forbidden", "The file lies outside of the user's folder", name);
-  }
-  return *file;
+  const char* outside = "The file lies outside of the user's folder";
+  fs::path file = require_contained(root, name.find('%') == std::string::npos ? name : percent_decode(name), 403, outside);
+  const fs::path base = require_contained(root, "", 403, outside);
+  if (file == base || (file.parent_path() == base && file.filename().empty())) throw HttpError(403, "forbidden", outside, name);
+  return file;
 }
 
 std::string relative_to(const fs::path& file, const fs::path& root) { return file.lexically_relative(*contained(root, "")).generic_string(); }
@@ -51,12 +50,11 @@ Response list(const Request& request, const Services& services) {
   const fs::path root = services.users.folder_of(request);
   const std::string* dir = request.find_query("dir");
   if (dir == nullptr || dir->empty()) throw HttpError(400, "invalid_request", "Directory not provided");
-  const auto directory = contained(root, *dir);
-  if (!directory) throw HttpError(403, "forbidden", "Invalid directory", *dir);
-  if (!fs::is_directory(*directory)) throw HttpError(404, "not_found", "Directory not found", *dir);
+  const fs::path directory = require_contained(root, *dir, 403, "Invalid directory");
+  if (!fs::is_directory(directory)) throw HttpError(404, "not_found", "Directory not found", *dir);
   Json list = Json::array();
-  for (const fs::path& file : files_in(*directory, is_true(request, "recurse"))) {
-    const fs::path below = file.lexically_relative(directory->has_filename() ? *directory : directory->parent_path());
+  for (const fs::path& file : files_in(directory, is_true(request, "recurse"))) {
+    const fs::path below = file.lexically_relative(directory.has_filename() ? directory : directory.parent_path());
     if (is_true(request, "full_info")) {
       list.push_back(describe(file, below.generic_string()));
     } else if (is_true(request, "split")) {
@@ -73,10 +71,9 @@ Response list(const Request& request, const Services& services) {
 Response list_all(const Request& request, const Services& services) {
   const fs::path root = services.users.folder_of(request);
   const std::string* path = request.find_query("path");
-  const auto directory = contained(root, path == nullptr ? "" : *path);
-  if (!directory) throw HttpError(400, "invalid_request", "Invalid path requested");
-  if (!fs::exists(*directory)) throw HttpError(404, "not_found", "Requested path not found");
-  if (!fs::is_directory(*directory)) throw HttpError(400, "invalid_request", "Requested path is not a directory");
+  const fs::path directory = require_contained(root, path == nullptr ? "" : *path, 400, "Invalid path requested");
+  if (!fs::exists(directory)) throw HttpError(404, "not_found", "Requested path not found");
+  if (!fs::is_directory(directory)) throw HttpError(400, "invalid_request", "Requested path is not a directory");
   struct Entry {
     bool file;
     std::string key;
@@ -84,7 +81,7 @@ Response list_all(const Request& request, const Services& services) {
   };
   std::vector<Entry> entries;
   std::error_code failed;
-  for (fs::recursive_directory_iterator at(*directory, failed), end; at != end && !failed; at.increment(failed)) {
+  for (fs::recursive_directory_iterator at(directory, failed), end; at != end && !failed; at.increment(failed)) {
     const std::string name = at->path().filename().string();
     std::error_code ignored;
     const bool file = at->is_regular_file(ignored);

@@ -26,12 +26,11 @@ std::filesystem::path resolve(const Request& request, const Services& services) 
   const size_t slash = name.find_last_of('/');
   if (slash != std::string::npos) name.erase(0, slash + 1);
   const std::string* sub = request.find_query("subfolder");
+  // As ComfyUI answers it: there is no such file, and why.
   if (name.find('\0') != std::string::npos || (sub != nullptr && sub->find('\0') != std::string::npos)) {
-    throw HttpError(404, "not_found", "There is no such file");
+    throw HttpError(404, "not_found", "There is no such file: a name may not have a zero byte");
   }
-  const auto file = contained(*folder, sub == nullptr || sub->empty() ? name : *sub + "/" + name);
-  if (!file) throw HttpError(403, "forbidden", "The file lies outside of its folder");
-  return *file;
+  return require_contained(*folder, sub == nullptr || sub->empty() ? name : *sub + "/" + name, 403, "The file lies outside of its folder");
 }
 
 // "webp;80", "jpeg", "60".

@@ -1,12 +1,11 @@
 // The API of the A1111 web UI: /sdapi/v1/...
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "graph/json_text.h"
 #include "graph/object_info.h"
 #include "jobs/uuid.h"
 #include "jobs/wire.h"
+#include "server/compat/members.h"
 #include "server/compat/parameters_text.h"
 #include "server/compat/picture_request.h"
 #include "server/compat/routes.h"
@@ -18,84 +17,65 @@ namespace {
 
 constexpr int64_t kMaxPictures = 64;
 
-std::string text(const Json& body, const char* name, const std::string& otherwise = "") {
-  const auto at = body.find(name);
-  if (at == body.end() || at->is_null()) return otherwise;
-  if (!at->is_string()) throw HttpError(400, "invalid_request", std::string(name) + " must be text");
-  return at->get<std::string>();
+Json overrides(const Members& members) {
+  const Json* given = members.find("override_settings");
+  if (given != nullptr && !given->is_object()) members.refuse("override_settings", "must be an object");
+  return given == nullptr ? Json::object() : *given;
 }
 
-double number(const Json& body, const char* name, double otherwise, double low, double high) {
-  const auto at = body.find(name);
-  if (at == body.end() || at->is_null()) return otherwise;
-  if (!at->is_number() || !(at->get<double>() >= low && at->get<double>() <= high)) {
-    throw HttpError(422, "invalid_request", std::string(name) + " is out of range", jobs::wire_text(*at));
-  }
-  return at->get<double>();
-}
-
-int whole(const Json& body, const char* name, int otherwise, int low, int high) {
-  const double value = number(body, name, otherwise, low, high);
-  if (value != std::floor(value)) throw HttpError(422, "invalid_request", std::string(name) + " must be a whole number");
-  return static_cast<int>(value);
-}
-
-uint64_t seed_of(const Json& body) {
-  const auto at = body.find("seed");
-  if (at == body.end() || at->is_null()) return random_seed();
-  if (at->is_number_unsigned()) return at->get<uint64_t>();
-  if (at->is_number_integer()) return at->get<int64_t>() < 0 ? random_seed() : at->get<uint64_t>();
-  // Browsers round numbers beyond 2^53.
-  if (at->is_string()) {
-    if (const auto seed = seed_from_text(at->get_ref<const std::string&>())) return *seed;
-  }
-  throw HttpError(422, "invalid_request", "seed must be a whole number, or the same as text");
-}
-
-Json overrides(const Json& body) {
-  const auto at = body.find("override_settings");
-  if (at == body.end() || at->is_null()) return Json::object();
-  if (!at->is_object()) throw HttpError(422, "invalid_request", "override_settings must be an object");
-  return *at;
-}
-
-// What asks for another picture than the one that would be made. "Not asked for" is false, 0, and what is empty.
-void refuse_unsupported(const Json& body) {
+// What asks for another picture than the one that would be made. "Not asked for" is false, 0, a side or a seed of -1, and what is empty.
+void refuse_unsupported(const Members& members) {
   for (const char* name :
-       {"enable_hr", "tiling", "restore_faces", "inpainting_mask_invert", "subseed_strength", "script_name", "alwayson_scripts", "styles"}) {
-    const auto at = body.find(name);
-    if (at == body.end() || at->is_null() || *at == false || (at->is_number() && *at == 0)) continue;
-    const bool is_empty = (at->is_string() && at->get_ref<const std::string&>().empty()) || (at->is_structured() && at->empty());
-    if (!is_empty) throw HttpError(422, "invalid_request", std::string(name) + " is not supported: leave it out", jobs::wire_text(*at));
+       {"enable_hr", "tiling", "restore_faces", "inpainting_mask_invert", "subseed_strength", "script_name", "alwayson_scripts", "styles",
+        "refiner_checkpoint", "seed_resize_from_w", "seed_resize_from_h", "firstphase_width", "firstphase_height", "resize_mode"}) {
+    const Json* given = members.find(name);
+    if (given == nullptr || *given == false || (given->is_number() && (*given == 0 || *given == -1))) continue;
+    const bool is_empty = (given->is_string() && given->get_ref<const std::string&>().empty()) || (given->is_structured() && given->empty());
+    if (!is_empty) members.refuse(name, "is not supported: leave it out");
   }
+}
+
+void require_choice(const Json& body, const char* name, const std::string& chosen, const std::vector<std::string>& known) {
+  if (std::ranges::find(known, chosen) != known.end()) return;
+  std::vector<std::string> shown;
+  for (const std::string& each : known) shown.push_back(web_ui_name(each));
+  std::string list;
+  for (const std::string& each : shown) list += (list.empty() ? "" : ", ") + each;
+  Members(body, {400, "invalid_request", true}).refuse(name, "must be one of: " + list, Json{{"allowed", shown}});
 }
 
 PictureRequest read_request(const Json& body, const Services& services, const WebUiState& state) {
-  refuse_unsupported(body);
+  const Members members(body, Members::kWebUi);
+  refuse_unsupported(members);
   PictureRequest out;
-  const Json settings = overrides(body);
-  out.model = checkpoint_name(services, text(settings, "sd_model_checkpoint", state.checkpoint()));
-  out.prompt = text(body, "prompt");
-  out.negative = text(body, "negative_prompt");
+  const Json given = overrides(members);
+  const Members settings(given, Members::kWebUi, "override_settings.");
+  out.model = checkpoint_name(services, settings.text("sd_model_checkpoint", state.checkpoint()));
+  out.prompt = members.text("prompt");
+  out.negative = members.text("negative_prompt");
   for (const auto& [name, strength] : take_loras(out.prompt)) out.loras.emplace_back(lora_file_name(services, name), strength);
-  out.steps = whole(body, "steps", 20, 1, 1000);
+  out.steps = members.whole("steps", 20, 1, 1000);
   // Without a picture to begin with it changes nothing, and is checked even so.
-  number(body, "denoising_strength", 0.75, 0, 1);
-  out.cfg = number(body, "cfg_scale", 7, 0, 100);
-  out.width = whole(body, "width", 512, 16, 4096) / 8 * 8;
-  out.height = whole(body, "height", 512, 16, 4096) / 8 * 8;
-  out.clip_skip = whole(settings, "CLIP_stop_at_last_layers", 0, 0, 2);
-  const SamplerChoice choice = sampler_choice(text(body, "sampler_name", text(body, "sampler_index", "Euler")), text(body, "scheduler", ""));
+  members.number("denoising_strength", 0.75, 0, 1);
+  out.cfg = members.number("cfg_scale", 7, 0, 100);
+  out.width = members.whole("width", 512, 16, 4096) / 8 * 8;
+  out.height = members.whole("height", 512, 16, 4096) / 8 * 8;
+  out.clip_skip = settings.whole("CLIP_stop_at_last_layers", 0, 0, 2);
+  const SamplerChoice choice = sampler_choice(members.text("sampler_name", members.text("sampler_index", "Euler")), members.text("scheduler"));
   out.sampler = choice.sampler;
   out.scheduler = choice.scheduler;
-  const uint64_t seed = seed_of(body);
-  const int64_t count = int64_t{whole(body, "batch_size", 1, 1, 64)} * whole(body, "n_iter", 1, 1, 64);
-  if (count > kMaxPictures) throw HttpError(422, "invalid_request", "Too many pictures for one request", std::to_string(kMaxPictures));
+  require_choice(body, "sampler_name", out.sampler, choices_of(services, "sampler_name"));
+  require_choice(body, "scheduler", out.scheduler, choices_of(services, "scheduler"));
+  const std::optional<uint64_t> asked = members.seed("seed", true);
+  const uint64_t seed = asked ? *asked : random_seed();
+  const int64_t count = int64_t{members.whole("batch_size", 1, 1, 64)} * members.whole("n_iter", 1, 1, 64);
+  if (count > kMaxPictures) members.refuse("batch_size", "times n_iter must be at most 64", Json{{"minimum", 1}, {"maximum", kMaxPictures}});
   for (int64_t i = 0; i < count; ++i) out.seeds.push_back(seed + static_cast<uint64_t>(i));
   return out;
 }
 
 Response answer(const Json& body, const PictureRequest& request, const std::vector<MadePicture>& pictures) {
+  const bool send = Members(body, Members::kWebUi).flag("send_images", true);
   Json images = Json::array();
   Json info = {{"prompt", request.prompt},        {"negative_prompt", request.negative},
                {"seed", request.seeds.front()},   {"all_seeds", request.seeds},
@@ -103,7 +83,7 @@ Response answer(const Json& body, const PictureRequest& request, const std::vect
                {"sampler_name", request.sampler}, {"cfg_scale", request.cfg},
                {"steps", request.steps},          {"sd_model_name", request.model}};
   for (const MadePicture& picture : pictures) {
-    images.push_back(encode_base64(read_bytes(picture.file)));
+    if (send) images.push_back(encode_base64(read_bytes(picture.file)));
     info["infotexts"].push_back(parameters_text(request, picture.seed));
     info["seed_texts"].push_back(std::to_string(picture.seed));
   }
@@ -126,15 +106,15 @@ Response text_to_image(const Request& request, Services& services, WebUiState& s
 Response image_to_image(const Request& request, Services& services, WebUiState& state) {
   const Json body = parse_object(request);
   PictureRequest asked = read_request(body, services, state);
-  const auto images = body.find("init_images");
-  if (images == body.end() || !images->is_array() || images->empty() || !images->front().is_string()) {
-    throw HttpError(422, "invalid_request", "init_images must be a list of one picture as base64");
+  const Members members(body, Members::kWebUi);
+  const Json* images = members.find("init_images");
+  if (images == nullptr || !images->is_array() || images->size() != 1 || !images->front().is_string()) {
+    members.refuse("init_images", "must be a list of one picture as base64");
   }
-  if (images->size() > 1) throw HttpError(422, "invalid_request", "init_images: one picture at a time", std::to_string(images->size()));
   asked.init_image = store_input_picture(services, decode_base64(images->front().get_ref<const std::string&>())).name;
-  const std::string mask = text(body, "mask");
+  const std::string mask = members.text("mask");
   if (!mask.empty()) asked.mask_image = store_input_picture(services, decode_base64(mask)).name;
-  asked.denoise = number(body, "denoising_strength", 0.75, 0, 1);
+  asked.denoise = members.number("denoising_strength", 0.75, 0, 1);
   return make(request, body, asked, services, state);
 }
 
@@ -163,7 +143,8 @@ Json stems(const Services& services, const char* kind,
   for (const std::string& name : services.models.list(kind)) {
     const std::filesystem::path path = name;
     const auto file = services.models.find(kind, name);
-    list.push_back(each(name, (path.parent_path() / path.stem()).string(), file ? file->string() : name));
+    // Web UIs tell where the file lies; from here on it lies in the folder of its kind.
+    list.push_back(each(name, (path.parent_path() / path.stem()).string(), file ? services.public_text(file->string()) : name));
   }
   return list;
 }
@@ -201,13 +182,15 @@ Response get_options(const Services& services, const WebUiState& state) {
 }
 
 Response post_options(const Request& request, const Services& services, WebUiState& state) {
-  const std::string asked = text(parse_object(request), "sd_model_checkpoint");
+  const Json body = parse_object(request);
+  const std::string asked = Members(body, Members::kWebUi).text("sd_model_checkpoint");
   if (!asked.empty()) state.choose(checkpoint_name(services, asked));
   return json_response(Json());
 }
 
 Response png_info(const Request& request, const Services& services) {
-  const std::string bytes = decode_base64(text(parse_object(request), "image"));
+  const Json body = parse_object(request);
+  const std::string bytes = decode_base64(Members(body, Members::kWebUi).text("image"));
   const PictureGate::Pass pass(services.pictures, {}, bytes);
   const auto entries = picture_text(bytes);
   Json items = Json::object();

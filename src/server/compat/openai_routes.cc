@@ -1,11 +1,12 @@
 // OpenAI's images API: /v1/images/generations and /v1/images/edits.
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 
 #include "jobs/uuid.h"
+#include "server/compat/members.h"
 #include "server/compat/picture_request.h"
 #include "server/compat/routes.h"
+#include "server/compat/sampler_names.h"
 #include "server/http/multipart.h"
 #include "server/http/url.h"
 
@@ -23,90 +24,68 @@ Json form_members(const std::vector<FormField>& form) {
   return members;
 }
 
-// Forms carry numbers as text.
-double number(const Json& members, const char* name, double otherwise, double low, double high) {
-  const auto at = members.find(name);
-  if (at == members.end() || at->is_null()) return otherwise;
-  double value = NAN;
-  if (at->is_number()) value = at->get<double>();
-  if (at->is_string()) {
-    char* end = nullptr;
-    const std::string text = at->get<std::string>();
-    value = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0') value = NAN;
-  }
-  if (!(value >= low && value <= high))
-    throw HttpError(400, "invalid_request_error",
-                    std::string(name) + " must be a number from " + std::to_string(std::lround(low)) + " to " + std::to_string(std::lround(high)));
-  return value;
-}
-
-int whole(const Json& members, const char* name, int otherwise, int low, int high) {
-  const double value = number(members, name, otherwise, low, high);
-  if (value != std::floor(value)) {
-    throw HttpError(400, "invalid_request_error",
-                    std::string(name) + " must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-  }
-  return static_cast<int>(value);
-}
-
-uint64_t seed_member(const Json& members) {
-  const auto at = members.find("seed");
-  if (at == members.end() || at->is_null()) return random_seed();
-  if (at->is_number_unsigned() || (at->is_number_integer() && at->get<int64_t>() >= 0)) return at->get<uint64_t>();
-  if (at->is_string()) {
-    if (const auto seed = seed_from_text(at->get_ref<const std::string&>())) return *seed;
-  }
-  throw HttpError(400, "invalid_request_error", "seed must be a whole number, not below 0, or the same as text");
-}
-
-std::string text(const Json& members, const char* name, const std::string& otherwise = "") {
-  const auto at = members.find(name);
-  if (at == members.end() || at->is_null()) return otherwise;
-  if (!at->is_string()) throw HttpError(400, "invalid_request_error", std::string(name) + " must be text");
-  return at->get<std::string>();
+// Of both requests. Those that only say how a picture is sold or checked elsewhere are read, and change nothing.
+std::vector<std::string> member_names(bool edits) {
+  std::vector<std::string> names = {"prompt",  "model",   "n",         "size",       "response_format", "output_format", "output_compression",
+                                    "stream",  "quality", "style",     "background", "moderation",      "user",          "partial_images",
+                                    "seed",    "steps",   "cfg_scale", "cfg",        "negative_prompt", "sampler",       "scheduler",
+                                    "adapters"};
+  if (edits) names.insert(names.end(), {"image", "image[]", "mask", "input_fidelity", "strength"});
+  return names;
 }
 
 // Members that say how the answer looks: what there is not is refused and not left out.
-void check_form(const Json& members) {
-  const std::string format = text(members, "response_format", "b64_json");
-  if (format != "b64_json" && format != "url") throw HttpError(400, "invalid_request_error", "response_format must be b64_json or url", format);
-  const std::string type = text(members, "output_format", "png");
-  if (type != "png") throw HttpError(400, "invalid_request_error", "output_format must be png", type);
-  const auto stream = members.find("stream");
-  if (stream != members.end() && !stream->is_null() && *stream != Json(false) && *stream != Json("false")) {
-    throw HttpError(400, "invalid_request_error", "stream must be false");
-  }
+void check_form(const Members& members) {
+  members.choice("response_format", "b64_json", {"b64_json", "url"});
+  members.choice("output_format", "png", {"png"});
+  if (members.flag("stream", false)) members.refuse("stream", "must be false", Json{{"allowed", {false}}});
+  members.whole("output_compression", 100, 0, 100);
+  members.whole("partial_images", 0, 0, 0);
+  members.choice("quality", "auto", {"auto", "low", "medium", "high", "standard", "hd"});
+  members.choice("style", "", {"vivid", "natural"});
+  members.choice("background", "auto", {"auto", "opaque"});
+  members.choice("moderation", "auto", {"auto", "low"});
+  members.choice("input_fidelity", "low", {"low", "high"});
+  members.text("user");
 }
 
-void read_size(const std::string& size, PictureRequest& request) {
+double cfg_of(const Members& members) {
+  if (members.find("cfg") != nullptr && members.find("cfg_scale") != nullptr) members.refuse("cfg", "is another name of cfg_scale: give one of them");
+  return members.number(members.find("cfg") != nullptr ? "cfg" : "cfg_scale", 7, 0, 100);
+}
+
+void read_size(const Members& members, PictureRequest& request) {
+  const std::string size = members.text("size");
   if (size.empty() || size == "auto") return;
   const size_t x = std::min(size.find('x'), size.size());
   const int64_t width = parse_integer(size.substr(0, x)).value_or(0);
   const int64_t height = parse_integer(size.substr(std::min(size.size(), x + 1))).value_or(0);
   const auto fits = [](int64_t side) { return side >= 16 && side <= 4096 && side % 8 == 0; };
-  if (!fits(width) || !fits(height)) throw HttpError(400, "invalid_request_error", "size must be like 512x512: multiples of 8 from 16 to 4096", size);
+  if (!fits(width) || !fits(height)) members.refuse("size", "must be auto, or like 512x512: multiples of 8 from 16 to 4096");
   request.width = static_cast<int>(width);
   request.height = static_cast<int>(height);
 }
 
-void read_adapters(const Json& members, const Services& services, PictureRequest& request) {
-  const auto list = members.find("adapters");
-  if (list == members.end()) return;
-  if (!list->is_array()) throw HttpError(400, "invalid_request_error", "adapters must be a list of objects with name and strength");
-  if (list->size() > kMaxAdapters) throw HttpError(400, "invalid_request_error", "A model takes at most 64 adapters");
-  for (const Json& adapter : *list) {
-    if (!adapter.is_object()) throw HttpError(400, "invalid_request_error", "adapters must be a list of objects with name and strength");
-    request.loras.emplace_back(lora_file_name(services, text(adapter, "name")), number(adapter, "strength", 1, -100, 100));
+void read_adapters(const Members& members, const Services& services, PictureRequest& request) {
+  const Json* list = members.find("adapters");
+  if (list == nullptr) return;
+  const char* rule = "must be a list of objects with name and strength";
+  if (!list->is_array()) members.refuse("adapters", rule);
+  if (list->size() > kMaxAdapters) members.refuse("adapters", "must be at most 64: a model takes no more");
+  for (size_t i = 0; i < list->size(); ++i) {
+    if (!(*list)[i].is_object()) members.refuse("adapters", rule);
+    const Members adapter((*list)[i], Members::kOpenAi, "adapters[" + std::to_string(i) + "].");
+    adapter.require_known({"name", "strength"});
+    request.loras.emplace_back(lora_file_name(services, adapter.text("name")), adapter.number("strength", 1, -100, 100));
   }
 }
 
-PictureRequest read_request(const Json& members, const Services& services, const VariantBook& book) {
+PictureRequest read_request(const Members& members, const Services& services, const VariantBook& book) {
   check_form(members);
   PictureRequest out;
-  out.prompt = text(members, "prompt");
-  if (out.prompt.empty()) throw HttpError(400, "invalid_request_error", "prompt is missing");
-  const std::string model = text(members, "model");
+  out.prompt = members.text("prompt");
+  if (out.prompt.empty()) members.refuse("prompt", "is missing");
+  const std::string model = members.text("model");
   if (const auto variant = book.find(model)) {
     out.model = variant->parent;
     out.loras = variant->adapters;
@@ -115,21 +94,22 @@ PictureRequest read_request(const Json& members, const Services& services, const
   }
   for (const auto& [name, strength] : take_loras(out.prompt)) out.loras.emplace_back(lora_file_name(services, name), strength);
   read_adapters(members, services, out);
-  out.negative = text(members, "negative_prompt");
-  read_size(text(members, "size"), out);
-  out.steps = whole(members, "steps", 20, 1, 1000);
-  out.cfg = number(members, "cfg_scale", 7, 0, 100);
-  out.sampler = text(members, "sampler", "euler");
-  out.scheduler = text(members, "scheduler", "normal");
-  const auto count = static_cast<uint64_t>(whole(members, "n", 1, 1, kMaxPictures));
-  const uint64_t seed = seed_member(members);
-  for (uint64_t i = 0; i < count; ++i) out.seeds.push_back(seed + i);
+  out.negative = members.text("negative_prompt");
+  read_size(members, out);
+  out.steps = members.whole("steps", 20, 1, 1000);
+  out.cfg = cfg_of(members);
+  out.sampler = members.choice("sampler", "euler", choices_of(services, "sampler_name"));
+  out.scheduler = members.choice("scheduler", "normal", choices_of(services, "scheduler"));
+  const auto count = static_cast<uint64_t>(members.whole("n", 1, 1, kMaxPictures));
+  const std::optional<uint64_t> seed = members.seed("seed", false);
+  const uint64_t first = seed ? *seed : random_seed();
+  for (uint64_t i = 0; i < count; ++i) out.seeds.push_back(first + i);
   out.filename_prefix = "openai";
   return out;
 }
 
-Response answer(const Request& request, const Services& services, const Json& members, const std::vector<MadePicture>& pictures) {
-  const std::string format = text(members, "response_format", "b64_json");
+Response answer(const Request& request, const Services& services, const Members& members, const std::vector<MadePicture>& pictures) {
+  const std::string format = members.text("response_format", "b64_json");
   Json data = Json::array();
   for (const MadePicture& picture : pictures) {
     Json entry;
@@ -148,7 +128,9 @@ Response answer(const Request& request, const Services& services, const Json& me
 }
 
 Response generate(const Request& request, Services& services, const VariantBook& book) {
-  const Json members = parse_object(request);
+  const Json body = parse_object(request);
+  const Members members(body, Members::kOpenAi);
+  members.require_known(member_names(false));
   const PictureRequest asked = read_request(members, services, book);
   return answer(request, services, members, make_pictures(services, asked, request, jobs::make_uuid()));
 }
@@ -170,18 +152,21 @@ Response edit(const Request& request, Services& services, const VariantBook& boo
   if (std::ranges::count_if(form, is_image) > 1) throw HttpError(400, "invalid_request_error", "image must be one picture");
   const auto image = std::ranges::find_if(form, is_image);
   if (image == form.end() || !image->is_file) throw HttpError(400, "invalid_request_error", "image is missing");
-  const Json members = form_members(form);
+  const Json fields = form_members(form);
+  const Members members(fields, Members::kOpenAi);
+  members.require_known(member_names(true));
+  const double strength = members.number("strength", 0.75, 0, 1);
   PictureRequest asked = read_request(members, services, book);
   const StoredPicture picture = store_input_picture(services, image->value);
   asked.init_image = picture.name;
-  const std::string size = text(members, "size");
+  const std::string size = members.text("size");
   if (size.empty() || size == "auto") {
     asked.width = side_like(picture.width);
     asked.height = side_like(picture.height);
   }
   if (const FormField* mask = find_field(form, "mask")) asked.mask_image = store_mask(services, *mask);
   asked.mask_channel = "alpha";
-  asked.denoise = number(members, "strength", 0.75, 0, 1);
+  asked.denoise = strength;
   return answer(request, services, members, make_pictures(services, asked, request, jobs::make_uuid()));
 }
 

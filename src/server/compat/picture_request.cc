@@ -2,7 +2,6 @@
 
 #include <openssl/evp.h>
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -243,12 +242,5 @@ std::string decode_base64(std::string_view given) {
 
 // Seeds that a client's numbers can hold.
 uint64_t random_seed() { return std::random_device{}(); }
-
-std::optional<uint64_t> seed_from_text(std::string_view text) {
-  uint64_t seed = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (text.empty() || fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return seed;
-}
 
 }  // namespace veneer::server

@@ -67,7 +67,5 @@ std::string encode_base64(std::string_view bytes);
 // Throws HttpError(400). A data URL's head and the ends of lines are skipped.
 std::string decode_base64(std::string_view text);
 uint64_t random_seed();
-// A seed as text, all digits; nothing for other text and beyond 64 bits.
-std::optional<uint64_t> seed_from_text(std::string_view text);
 
 }  // namespace veneer::server

@@ -79,7 +79,7 @@ Response load_adapter(const Request& request, const Services& services, VariantB
   for (const std::string& name : services.models.list("checkpoints")) {
     if (name == variant.name) throw HttpError(409, "conflict", "A model has this name", name);
   }
-  const VariantReport report = engine::describe_variant(services.core, {variant.parent, variant.adapters});
+  const VariantReport report = engine::describe_variant(services.core, {variant.parent, variant.adapters}, true);
   for (const VariantPart& part : report.parts) {
     if (part.part == "unet") variant.fingerprint = part.fingerprint;
   }

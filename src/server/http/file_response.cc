@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdio>
 #include <ctime>
 
@@ -156,6 +157,24 @@ Response file_response(const Request& request, const std::filesystem::path& file
   }
   response.file = std::move(body);
   return response;
+}
+
+std::string_view broken_name(std::string_view relative) {
+  if (relative.find('\0') != std::string_view::npos) return "A name may not have a zero byte";
+  if (relative.size() >= PATH_MAX) return "The name is too long: a path has at most 4095 bytes";
+  for (const std::filesystem::path& part : std::filesystem::path(relative)) {
+    if (part.native().size() > NAME_MAX) return "The name is too long: a part of a path has at most 255 bytes";
+  }
+  return {};
+}
+
+std::filesystem::path require_contained(const std::filesystem::path& root, std::string_view relative, unsigned status, const char* message) {
+  constexpr size_t kShown = 200;
+  const std::string shown(relative.substr(0, kShown));
+  const std::string_view broken = broken_name(relative);
+  if (!broken.empty()) throw HttpError(400, "invalid_name", std::string(broken), shown);
+  if (auto file = contained(root, relative)) return *std::move(file);
+  throw HttpError(status, status == 403 ? "forbidden" : "invalid_request", message, shown);
 }
 
 std::optional<std::filesystem::path> contained(const std::filesystem::path& root, std::string_view relative) {

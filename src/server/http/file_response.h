@@ -23,6 +23,11 @@ Response file_response(const Request& request, const std::filesystem::path& file
 // need not exist.
 std::optional<std::filesystem::path> contained(const std::filesystem::path& root, std::string_view relative);
 
+// Why `contained` gives nothing though the path does not lead out: "" when it does, else what is wrong with the name, as a rule to tell.
+std::string_view broken_name(std::string_view relative);
+// The same as `contained`. Throws HttpError: 400 for a broken name, `status` with `message` for one that leads out.
+std::filesystem::path require_contained(const std::filesystem::path& root, std::string_view relative, unsigned status, const char* message);
+
 // Seconds since 1970, with fractions.
 double modified_seconds(const std::filesystem::path& file);
 

@@ -125,16 +125,19 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void on_header(const beast::error_code& error) {
     if (error == http::error::header_limit) return refuse(error_response(431, "headers_too_large", "The request's headers are too large"));
     if (error == http::error::body_limit) return refuse_size();
-    const bool broken = error && error.category() == http::make_error_code(http::error::bad_method).category();
-    if (broken && error != http::error::end_of_stream && error != http::error::partial_message) {
-      return refuse(error_response(400, "invalid_http", "The request is not HTTP", error.message()));
-    }
+    if (is_broken(error)) return refuse(error_response(400, "invalid_http", "The request is not HTTP", error.message()));
     if (error) return close();
     take_header();
     if (std::optional<Response> refusal = check_framing()) return refuse(std::move(*refusal));
     if (std::optional<Response> refusal = shared_.admit(request_)) return refuse(std::move(*refusal));
     if (beast::websocket::is_upgrade(parser_->get()) && request_.path == "/ws") return upgrade();
     read_body();
+  }
+
+  // What came breaks HTTP's rules; an end in the middle of it is the client's going away.
+  static bool is_broken(const beast::error_code& error) {
+    const bool of_http = error && error.category() == http::make_error_code(http::error::bad_method).category();
+    return of_http && error != http::error::end_of_stream && error != http::error::partial_message;
   }
 
   void take_header() {
@@ -159,6 +162,11 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     };
     const auto hosts = count("host");
     if (hosts > 1 || (hosts == 0 && version_ >= 11)) return error_response(400, "invalid_host", "A request needs one Host header");
+    // Whoever stands between client and server may have read another of them.
+    for (const char* name : {"origin", "sec-fetch-site", "authorization", "x-api-key", "comfy-user", "content-type", "content-encoding",
+                             "idempotency-key", "sec-websocket-key", "sec-websocket-version"}) {
+      if (count(name) > 1) return error_response(400, "repeated_header", "A request may have this header once", name);
+    }
     const auto encodings = count("transfer-encoding");
     if (encodings > 1 || (encodings == 1 && !equals_ignoring_case(trimmed(request_.header("transfer-encoding")), "chunked"))) {
       return error_response(501, "unsupported", "Transfer-Encoding must be chunked, or absent");
@@ -194,6 +202,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void on_body(const beast::error_code& error) {
     if (error == http::error::body_limit) return refuse_size();
+    if (is_broken(error))
+      return refuse(error_response(400, "invalid_http", "The request's body is not in the form that its header tells", error.message()));
     if (error) return close();
     request_.body = std::move(parser_->get().body());
     timed().expires_never();
