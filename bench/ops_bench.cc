@@ -79,7 +79,20 @@ BENCHMARK(attention)
     ->UseRealTime()
     ->ArgsProduct({{4096}, {4096, 77}, {40}, {0, 1}})
     ->ArgsProduct({{1024}, {1024, 77}, {80}, {0, 1}})
-    ->ArgsProduct({{256}, {256, 77}, {160}, {0, 1}});
+    ->ArgsProduct({{256}, {256, 77}, {160}, {0, 1}})
+    ->ArgsProduct({{64}, {64, 77}, {160}, {0, 1}});
+
+// The text encoder's: 77 tokens that see the ones before.
+void attention_text(benchmark::State& state) {
+  const DType dtype = dtype_of(state.range(0));
+  if (skip(state, dtype)) return;
+  compute::BlockCache cache;
+  compute::Context context{.scratch = cache, .dtype = dtype};
+  const Tensor x = ramp({2, 77, 768}, dtype);
+  for (auto _ : state) (void)compute::attention(context, {x}, {x}, {x}, {12, 64, true});
+  count_flops(state, 4.0 * 2 * 77 * 39 * 768);
+}
+BENCHMARK(attention_text)->UseRealTime()->Arg(0)->Arg(1);
 
 // One head of 512 channels, as in the VAE.
 void attention_vae(benchmark::State& state) {

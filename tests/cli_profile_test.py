@@ -19,14 +19,15 @@ STEPS = 3
 # two levels to go down and up again.
 RESIDUAL, SKIPS, TRANSFORMERS, LEVELS_DOWN = 11, 7, 7, 2
 EVERY_EVALUATION = {
-    "conv2d": 2 * RESIDUAL + 2 * LEVELS_DOWN + 2,  # the first and the last one
+    # One per level on the way down, four small ones on the way up; the first and the last one.
+    "conv2d": 2 * RESIDUAL + (1 + 4) * LEVELS_DOWN + 2,
     "group_norm_silu": 2 * RESIDUAL + 1,
     "group_norm": TRANSFORMERS,
     "layer_norm": 3 * TRANSFORMERS,
     "attention": 2 * TRANSFORMERS,
     "geglu": TRANSFORMERS,
     "concat_channels": 6,
-    "upsample_nearest": LEVELS_DOWN,
+    "weave": 2 * LEVELS_DOWN,
     "timestep_embedding": 1,
     "silu": 1,
     "to_nhwc": 1,

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "compute/enlarging_conv2d.h"
 #include "compute/im2col.h"
 #include "compute/onednn.h"
 #include "compute/op_span.h"
@@ -35,7 +36,8 @@ class OneDnnConv2d final : public Conv2d {
                Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype), Tag::any), dtype,
                kept_dtype(weight.plain_dtype(), dtype, storage)) {}
 
-  Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
+  Tensor forward(Context& context, const ConvInput& input, const Epilogue& epilogue) const override {
+    const Tensor x = input.whole(context);
     const Shape shape = result_shape(context, x);
     if (epilogue.residual != nullptr && (epilogue.residual->shape() != shape || epilogue.residual->dtype() != dtype_)) {
       throw Error(ErrorCode::invalid, "convolution: residual does not fit the result",
@@ -151,7 +153,8 @@ class PointwiseConv2d final : public Conv2d {
  public:
   PointwiseConv2d(const WeightSource& weight, const Tensor& bias, DType dtype, WeightStorage storage)
       : linear_(Linear::create(weight.reshape({weight.shape()[0], weight.shape()[1]}), bias, dtype, storage)) {}
-  Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue) const override {
+  Tensor forward(Context& context, const ConvInput& input, const Epilogue& epilogue) const override {
+    const Tensor x = input.whole(context);
     if (x.rank() != 4) throw Error(ErrorCode::invalid, "convolution: input is not [N, H, W, C]", {{"got", x.shape().to_string()}});
     return linear_->forward(context, x, epilogue);
   }
@@ -171,6 +174,10 @@ void check_weights(const WeightSource& weight, const Tensor& bias, const ConvGeo
     throw Error(ErrorCode::invalid, "convolution: bias does not fit the weight",
                 {{"weight", weight.shape().to_string()}, {"bias", bias.shape().to_string()}});
   }
+  if (geometry.enlarges && (geometry != ConvGeometry::enlarging3x3() || weight.shape()[2] != 3 || weight.shape()[3] != 3)) {
+    throw Error(ErrorCode::invalid, "convolution: only kernels of 3x3 with a border of one pixel read doubled pictures",
+                {{"shape", weight.shape().to_string()}});
+  }
   if (geometry.stride < 1 || geometry.pad_top < 0 || geometry.pad_left < 0 || geometry.pad_bottom < 0 || geometry.pad_right < 0) {
     throw Error(ErrorCode::invalid, "convolution: stride or padding is out of range", {{"stride", std::to_string(geometry.stride)}});
   }
@@ -181,6 +188,7 @@ void check_weights(const WeightSource& weight, const Tensor& bias, const ConvGeo
 std::shared_ptr<const Conv2d> Conv2d::create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype,
                                              WeightStorage storage) {
   check_weights(weight, bias, geometry);
+  if (geometry.enlarges) return make_enlarging_conv2d(weight, bias, geometry, compute_dtype, storage);
   const bool pointwise = weight.shape()[2] == 1 && weight.shape()[3] == 1 && geometry == ConvGeometry{};
   if (pointwise) return std::make_shared<PointwiseConv2d>(weight, bias, compute_dtype, storage);
   return std::make_shared<OneDnnConv2d>(weight, bias, geometry, compute_dtype, storage);

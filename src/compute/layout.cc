@@ -88,6 +88,25 @@ Tensor concat_channels(Context& context, const Tensor& a, const Tensor& b) {
   return y;
 }
 
+Tensor ConvInput::whole(Context& context) const { return height_ == 0 ? tensor_ : upsample_nearest(context, tensor_, height_, width_); }
+
+void weave(Context& context, const Tensor& left, const Tensor& right, int64_t first_row, Tensor& y) {
+  const ProfileSpan span = moving_span(context, "weave", left, 4);
+  const int64_t height = left.dim(1), width = left.dim(2);
+  const size_t pixel = as_size(left.dim(3)) * size_of(context.dtype), row_bytes = pixel * as_size(width);
+  parallel_for(as_size(left.dim(0) * height), 1 + 65536 / row_bytes, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      const auto image = static_cast<int64_t>(row) / height, line = static_cast<int64_t>(row) % height;
+      const std::byte *even = left.bytes() + row * row_bytes, *odd = right.bytes() + row * row_bytes;
+      std::byte* to = y.mutable_bytes() + as_size(image * 2 * height + 2 * line + first_row) * 2 * row_bytes;
+      for (int64_t column = 0; column < width; ++column, even += pixel, odd += pixel, to += 2 * pixel) {
+        std::memcpy(to, even, pixel);
+        std::memcpy(to + pixel, odd, pixel);
+      }
+    }
+  });
+}
+
 Tensor upsample_nearest(Context& context, const Tensor& x, int64_t height, int64_t width) {
   check_activation(context, x, "upsample_nearest");
   check_that(x.rank() == 4 && x.num_elements() != 0, "upsample_nearest", "input is not [N, H, W, C]", x.shape());

@@ -44,6 +44,10 @@ Tensor attention(Context& context, const AttentionOperand& q, const AttentionOpe
 // Nearest neighbour to [N, height, width, C]: source index floor(i * in / out), as torch's "nearest".
 Tensor upsample_nearest(Context& context, const Tensor& x, int64_t height, int64_t width);
 
+// Writes left's pixels to the even columns and right's to the odd ones of every second row of y, from `first_row` on. left, right: [N, H, W, C];
+// y: [N, 2 H, 2 W, C].
+void weave(Context& context, const Tensor& left, const Tensor& right, int64_t first_row, Tensor& y);
+
 // Concatenation over the last dimension.
 Tensor concat_channels(Context& context, const Tensor& a, const Tensor& b);
 

@@ -121,7 +121,11 @@ void add_attention(std::vector<Case>& cases) {
   for (const Attention& a : {Attention{2, 64, 77, {8, 40}, 0}, Attention{1, 77, 77, {12, 64, true}, 0}, Attention{1, 1, 1, {1, 8}, 0},
                              Attention{1, 300, 1100, {2, 16}, 5}, Attention{1, 130, 1, {1, 160}, 0}, Attention{2, 257, 513, {1, 40, true}, 3},
                              Attention{1, 600, 600, {1, 9, true, 0.3F}, 0}, Attention{1, 3, 2000, {1, 512}, 0}, Attention{3, 1, 154, {5, 80}, 1},
-                             Attention{1, 33, 65, {2, 8, false, -2.0F}, 0}, Attention{1, 140, 70, {1, 1, true}, 0}}) {
+                             Attention{1, 33, 65, {2, 8, false, -2.0F}, 0}, Attention{1, 140, 70, {1, 1, true}, 0},
+                             // Blocks of queries and tiles of keys that are full, that lack one and that have one more; the heads of known models.
+                             Attention{1, 48, 128, {2, 64}, 0}, Attention{1, 192, 129, {1, 80}, 0}, Attention{1, 193, 127, {1, 96}, 1},
+                             Attention{2, 15, 256, {1, 128}, 0}, Attention{1, 17, 257, {2, 160}, 3}, Attention{1, 97, 300, {1, 512}, 0},
+                             Attention{1, 31, 140, {3, 20}, 0}, Attention{1, 500, 390, {1, 40, true}, 2}, Attention{1, 5, 300, {1, 3, true}, 0}}) {
     const int64_t width = a.shape.heads * a.shape.head_dim + a.extra;
     const Tensor q = random_tensor({a.n, a.tq, width}, 1), k = random_tensor({a.n, a.tk, 2 * width}, 2), v = random_tensor({a.n, a.tk, width}, 3);
     cases.push_back({"attention " + q.shape().to_string() + " " + k.shape().to_string(),
@@ -135,19 +139,38 @@ void add_attention(std::vector<Case>& cases) {
                      },
                      5e-6, 1e-2});
   }
-  // Scores far from each other and from 0.
-  const Tensor q = random_tensor({1, 200, 32}, 1, 20, 5), v = random_tensor({1, 700, 32}, 3);
-  const Tensor k = random_tensor({1, 700, 32}, 2, 20, -5);
-  cases.push_back({"attention of large scores",
+  struct Spread {
+    std::string name;
+    float spread, q_centre, k_centre;
+    double bound;
+  };
+  for (const Spread& a : {Spread{"large scores", 20, 5, -5, 1e-3}, Spread{"scores of 10,000", 60, 0, 0, 2e-2},
+                          Spread{"scores about -50,000", 1, 100, -90, 5e-2}, Spread{"scores about 50,000", 1, 100, 90, 5e-2}}) {
+    const Tensor q = random_tensor({1, 200, 32}, 1, a.spread, a.q_centre), k = random_tensor({1, 700, 32}, 2, a.spread, a.k_centre);
+    const Tensor v = random_tensor({1, 700, 32}, 3);
+    cases.push_back({"attention of " + a.name,
+                     [=](Context& context) {
+                       const Tensor fq = as(q, context.dtype), fk = as(k, context.dtype), fv = as(v, context.dtype);
+                       return attention(context, {fq}, {fk}, {fv}, {1, 32});
+                     },
+                     [=](DType dtype) {
+                       const Tensor fq = rounded(q, dtype), fk = rounded(k, dtype), fv = rounded(v, dtype);
+                       return reference::attention({fq}, {fk}, {fv}, {1, 32});
+                     },
+                     a.bound, std::max(a.bound, 1e-2)});
+  }
+  // Queries, keys and values side by side in one tensor.
+  const Tensor qkv = random_tensor({2, 90, 3 * 80}, 4);
+  cases.push_back({"attention of one tensor",
                    [=](Context& context) {
-                     const Tensor fq = as(q, context.dtype), fk = as(k, context.dtype), fv = as(v, context.dtype);
-                     return attention(context, {fq}, {fk}, {fv}, {1, 32});
+                     const Tensor x = as(qkv, context.dtype);
+                     return attention(context, {x, 0}, {x, 80}, {x, 160}, {2, 40, true});
                    },
                    [=](DType dtype) {
-                     const Tensor fq = rounded(q, dtype), fk = rounded(k, dtype), fv = rounded(v, dtype);
-                     return reference::attention({fq}, {fk}, {fv}, {1, 32});
+                     const Tensor x = rounded(qkv, dtype);
+                     return reference::attention({x, 0}, {x, 80}, {x, 160}, {2, 40, true});
                    },
-                   1e-3, 1e-2});
+                   5e-6, 1e-2});
 }
 
 std::vector<Case> all_cases() {

@@ -23,4 +23,9 @@ inline size_t packed_size_estimate(const Shape& weight, DType compute_dtype, DTy
   return filled(weight[0], weight[0] <= 32 ? narrow : 64) * filled(weight[1], 64 / size_of(compute_dtype)) * element;
 }
 
+// Of a convolution [out, in, 3, 3] that reads doubled pictures: four kernels of 2x2, sums of its own, in the compute dtype.
+inline size_t enlarging_size_estimate(const Shape& weight, DType compute_dtype) {
+  return 4 * packed_size_estimate({weight[0], weight[1], 2, 2}, compute_dtype, compute_dtype);
+}
+
 }  // namespace veneer::compute

@@ -57,11 +57,6 @@ HWY_INLINE void store_weight(D /*d*/, hn::Vec<D> value, uint16_t* to) {
   hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(hn::Add(hn::BitCast(d32, value), hn::Set(d32, 0x8000U)))), d16, to);
 }
 
-template <class D>
-HWY_INLINE void store_weight(D d, hn::Vec<D> value, float* to) {
-  hn::StoreU(value, d, to);
-}
-
 // Calls kernel(d, index) for a run of elements: in whole vectors, then in fours, then one by one.
 template <class Kernel>
 HWY_INLINE void for_each_vector(size_t count, Kernel&& kernel) {

@@ -33,13 +33,12 @@ HWY_INLINE float scaled_max(const float* s, size_t count, float factor) {
 }
 
 // p[i] = 2^(s[i] * factor - most); returns their sum. bf16 weights carry 8 bits, so a polynomial of degree 3 serves them.
-template <int kDegree, typename T>
-HWY_INLINE float exponentials(const float* s, size_t count, float factor, float most, T* p) {
+HWY_INLINE float exponentials(const float* s, size_t count, float factor, float most, uint16_t* p) {
   const hn::ScalableTag<float> d;
   const size_t n = hn::Lanes(d);
   const auto f = hn::Set(d, factor), offset = hn::Set(d, -most);
   const auto one = [&](size_t i) HWY_ATTR {
-    const auto e = exp2_scaled<kDegree>(d, hn::LoadU(d, s + i), f, offset);
+    const auto e = exp2_scaled<3>(d, hn::LoadU(d, s + i), f, offset);
     store_weight(d, e, p + i);
     return e;
   };
@@ -55,8 +54,7 @@ HWY_INLINE float exponentials(const float* s, size_t count, float factor, float 
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
-template <int kDegree, typename T>
-void softmax_step(const SoftmaxTile& tile, T* weights) {
+void step(const SoftmaxTile& tile, uint16_t* weights) {
   const hn::CappedTag<float, 1> d1;
   const auto keys = static_cast<int64_t>(tile.keys);
   constexpr auto kUnit = static_cast<int64_t>(kSoftmaxUnit);
@@ -64,7 +62,7 @@ void softmax_step(const SoftmaxTile& tile, T* weights) {
   const float masked = tile.factor < 0 ? 1e30F : -1e30F;
   for (size_t r = 0; r < tile.rows; ++r) {
     float* s = tile.scores + r * tile.stride;
-    T* p = weights + r * tile.stride;
+    uint16_t* p = weights + r * tile.stride;
     const int64_t end = std::clamp<int64_t>(tile.last_key + static_cast<int64_t>(r), 0, keys), begin = std::min(tile.first_key, end);
     if (begin < end) {
       const int64_t first = begin / kUnit * kUnit, stop = (end + kUnit - 1) / kUnit * kUnit;
@@ -72,7 +70,7 @@ void softmax_step(const SoftmaxTile& tile, T* weights) {
       std::fill(s + end, s + stop, masked);
       const auto count = static_cast<size_t>(stop - first);
       const float most = std::max(tile.most[r], scaled_max(s + first, count, tile.factor));
-      const float sum = exponentials<kDegree>(s + first, count, tile.factor, most, p + first);
+      const float sum = exponentials(s + first, count, tile.factor, most, p + first);
       if (most != tile.most[r]) {
         const float shrink = hn::GetLane(exp2_scaled<6>(d1, hn::Set(d1, tile.most[r] - most), hn::Set(d1, 1.0F), hn::Zero(d1)));
         float* gathered = tile.gathered + r * tile.head_dim;
@@ -83,13 +81,12 @@ void softmax_step(const SoftmaxTile& tile, T* weights) {
       }
       tile.total[r] += sum;
     }
-    std::fill(p, p + begin, T{});
-    std::fill(p + end, p + keys, T{});
+    std::fill(p, p + begin, uint16_t{0});
+    std::fill(p + end, p + keys, uint16_t{0});
   }
 }
 
-template <typename T>
-void softmax_finish(const SoftmaxTile& tile, size_t first, T* y, size_t stride) {
+void finish(const SoftmaxTile& tile, size_t first, uint16_t* y, size_t stride) {
   for (size_t r = first; r < tile.rows; ++r, y += stride) {
     const float* gathered = tile.gathered + r * tile.head_dim;
     const float inverse = 1.0F / tile.total[r];
@@ -97,28 +94,17 @@ void softmax_finish(const SoftmaxTile& tile, size_t first, T* y, size_t stride) 
   }
 }
 
-void step_f32(const SoftmaxTile& tile) { softmax_step<6>(tile, tile.scores); }
-void step_bf16(const SoftmaxTile& tile, uint16_t* weights) { softmax_step<3>(tile, weights); }
-void finish_f32(const SoftmaxTile& tile, size_t first, float* y, size_t stride) { softmax_finish(tile, first, y, stride); }
-void finish_bf16(const SoftmaxTile& tile, size_t first, uint16_t* y, size_t stride) { softmax_finish(tile, first, y, stride); }
-
 }  // namespace veneer::compute::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace veneer::compute {
 
-HWY_EXPORT(step_f32);
-HWY_EXPORT(step_bf16);
-HWY_EXPORT(finish_f32);
-HWY_EXPORT(finish_bf16);
+HWY_EXPORT(step);
+HWY_EXPORT(finish);
 
-void softmax_step_f32(const SoftmaxTile& tile) { HWY_DYNAMIC_DISPATCH(step_f32)(tile); }
-void softmax_step_bf16(const SoftmaxTile& tile, uint16_t* weights) { HWY_DYNAMIC_DISPATCH(step_bf16)(tile, weights); }
-void softmax_finish_f32(const SoftmaxTile& tile, size_t begin, float* y, size_t stride) { HWY_DYNAMIC_DISPATCH(finish_f32)(tile, begin, y, stride); }
-void softmax_finish_bf16(const SoftmaxTile& tile, size_t begin, uint16_t* y, size_t stride) {
-  HWY_DYNAMIC_DISPATCH(finish_bf16)(tile, begin, y, stride);
-}
+void softmax_step(const SoftmaxTile& tile, uint16_t* weights) { HWY_DYNAMIC_DISPATCH(step)(tile, weights); }
+void softmax_finish(const SoftmaxTile& tile, size_t begin, uint16_t* y, size_t stride) { HWY_DYNAMIC_DISPATCH(finish)(tile, begin, y, stride); }
 
 }  // namespace veneer::compute
 #endif

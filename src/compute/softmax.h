@@ -1,4 +1,4 @@
-// One step of the online softmax of tiled attention (Milakov and Gimelshein 2018; Dao et al., "FlashAttention", 2022).
+// One step of the online softmax of attention by matmuls, in bf16 (Milakov and Gimelshein 2018; Dao et al., "FlashAttention", 2022).
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,10 @@ struct SoftmaxTile {
   size_t head_dim = 0;
 };
 
-// Replaces scores by weights 2^(factor * s - most), in place.
-void softmax_step_f32(const SoftmaxTile& tile);
-// Writes the weights as bf16 to weights + r * stride.
-void softmax_step_bf16(const SoftmaxTile& tile, uint16_t* weights);
+// Writes the weights 2^(factor * s - most) as bf16 to weights + r * stride.
+void softmax_step(const SoftmaxTile& tile, uint16_t* weights);
 
-// y[r] = gathered[r] / total[r] for rows [begin, tile.rows), row r at y + (r - begin) * stride.
-void softmax_finish_f32(const SoftmaxTile& tile, size_t begin, float* y, size_t stride);
-void softmax_finish_bf16(const SoftmaxTile& tile, size_t begin, uint16_t* y, size_t stride);
+// y[r] = gathered[r] / total[r] in bf16 for rows [begin, tile.rows), row r at y + (r - begin) * stride.
+void softmax_finish(const SoftmaxTile& tile, size_t begin, uint16_t* y, size_t stride);
 
 }  // namespace veneer::compute

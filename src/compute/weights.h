@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "compute/context.h"
+#include "compute/conv_input.h"
 #include "compute/row_source.h"
 #include "tensor/tensor.h"
 
@@ -49,8 +50,11 @@ struct ConvGeometry {
   int stride = 1;
   // Zero rows and columns added at each side.
   int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  // Whether its input is mostly a doubled picture (ConvInput::is_doubled()): kernels are made for that then. For same3x3() only.
+  bool enlarges = false;
   bool operator==(const ConvGeometry&) const = default;
   static ConvGeometry same3x3() { return {1, 1, 1, 1, 1}; }
+  static ConvGeometry enlarging3x3() { return {1, 1, 1, 1, 1, true}; }
 };
 
 class Conv2d {
@@ -60,7 +64,7 @@ class Conv2d {
   static std::shared_ptr<const Conv2d> create(const WeightSource& weight, const Tensor& bias, const ConvGeometry& geometry, DType compute_dtype,
                                               WeightStorage storage = WeightStorage::computed);
   // x: [N, H, W, in] -> [N, H', W', out].
-  virtual Tensor forward(Context& context, const Tensor& x, const Epilogue& epilogue = {}) const = 0;
+  virtual Tensor forward(Context& context, const ConvInput& x, const Epilogue& epilogue = {}) const = 0;
   virtual int64_t in_channels() const = 0;
   virtual int64_t out_channels() const = 0;
   virtual size_t size_bytes() const = 0;

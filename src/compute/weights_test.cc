@@ -159,6 +159,37 @@ TEST_P(WeightsTest, ResultsRepeatToTheBit) {
   EXPECT_EQ(std::memcmp(first.bytes(), second.bytes(), first.size_bytes()), 0);
 }
 
+TEST_P(WeightsTest, EnlargingConvolutionsEqualThoseOfTheEnlargedPicture) {
+  struct Case {
+    int64_t n, h, w, in, out;
+  };
+  for (const Case& c : {Case{1, 1, 1, 8, 8}, Case{2, 5, 3, 16, 24}, Case{1, 8, 8, 64, 64}, Case{2, 4, 4, 256, 256}, Case{1, 2, 7, 4, 1}}) {
+    const Layer l = layer({c.out, c.in, 3, 3}, GetParam(), 13);
+    const auto conv = Conv2d::create(l.weight, l.bias, ConvGeometry::enlarging3x3(), GetParam());
+    const size_t expected = conv->size_bytes();
+    const Tensor x = rounded(random_tensor({c.n, c.h, c.w, c.in}, 3), GetParam());
+    Context context{.dtype = GetParam()};
+    const auto check = [&](int64_t height, int64_t width, const Epilogue& epilogue, const Tensor& residual) {
+      const Tensor want = reference::conv2d(reference::upsample_nearest(x, height, width), l.weight, l.bias, ConvGeometry::same3x3(),
+                                            {epilogue.activation, &residual});
+      const Tensor y = conv->forward(context, ConvInput(to_dtype(x, GetParam()), height, width), epilogue);
+      ASSERT_EQ(y.shape(), want.shape());
+      EXPECT_LE(max_error(y, want), bound()) << x.shape().to_string() << " -> " << want.shape().to_string();
+    };
+    const Tensor residual = rounded(random_tensor({c.n, 2 * c.h, 2 * c.w, c.out}, 4), GetParam()), fast = to_dtype(residual, GetParam());
+    const Tensor none = Tensor::zeros(residual.shape(), DType::f32);
+    check(2 * c.h, 2 * c.w, {}, none);
+    check(2 * c.h, 2 * c.w, {Activation::silu, &fast}, residual);
+    EXPECT_EQ(conv->size_bytes(), expected);
+    // Other sizes, and a picture that needs none.
+    for (const auto& [height, width] : {std::pair{2 * c.h + 1, 2 * c.w}, std::pair{2 * c.h - 1, 2 * c.w - 1}, std::pair{c.h, c.w}}) {
+      check(height, width, {}, Tensor::zeros({c.n, height, width, c.out}, DType::f32));
+    }
+    EXPECT_LE(max_error(conv->forward(context, to_dtype(x, GetParam())), reference::conv2d(x, l.weight, l.bias, ConvGeometry::same3x3(), {})),
+              bound());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(DTypes, WeightsTest, testing::Values(DType::f32, DType::bf16),
                          [](const auto& param) { return std::string(to_string(param.param)); });
 
@@ -228,6 +259,8 @@ TEST(Weights, ShapesThatDoNotFitAreRefused) {
   EXPECT_THROW(Linear::create(l.weight, {}, DType::f16), Error);
   EXPECT_THROW(Conv2d::create(l.weight, {}, {}, DType::f32), Error);
   EXPECT_THROW(Conv2d::create(c.weight, {}, ConvGeometry{0, 0, 0, 0, 0}, DType::f32), Error);
+  EXPECT_THROW(Conv2d::create(random_tensor({8, 4, 1, 1}, 1), {}, ConvGeometry::enlarging3x3(), DType::f32), Error);
+  EXPECT_THROW(Conv2d::create(c.weight, {}, ConvGeometry{2, 1, 1, 1, 1, true}, DType::f32), Error);
   const auto linear = Linear::create(l.weight, l.bias, DType::f32);
   EXPECT_THROW(linear->forward(context, random_tensor({2, 5}, 1)), Error);
   EXPECT_THROW(linear->forward(context, to_dtype(random_tensor({2, 4}, 1), DType::bf16)), Error);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "variant/resident_modules.h"
-#include "variant/side_branch.h"
 #include "veneer/error.h"
 
 namespace veneer::variant {
@@ -78,7 +77,7 @@ BatchView::BatchView(std::span<const ModelPatcher> variants, std::vector<size_t>
 }
 
 template <typename Resident>
-Tensor BatchView::forward(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) {
+Tensor BatchView::forward(compute::Context& context, ModuleId module, const LayerInput& x, const compute::Epilogue& epilogue) {
   if (x.rank() < 1 || x.dim(0) != rows_) {
     throw Error(ErrorCode::invalid, "batch of variants: the batch has another number of rows",
                 {{"want", std::to_string(rows_)}, {"got", x.shape().to_string()}});
@@ -92,20 +91,20 @@ Tensor BatchView::forward(compute::Context& context, ModuleId module, const Tens
     any_branch = any_branch || !uses.back().branches.empty();
   }
   const auto layer = [&](size_t variant) -> const auto& { return *static_cast<const Resident&>(*uses[variant].main.object).weights; };
-  if (one_base && !any_branch) return layer(0).forward(context, x, epilogue);
+  if (one_base && !any_branch) return forward_alone(context, layer(0), x, epilogue);
 
   const bool linear_end = epilogue.activation == compute::Activation::none;
   Tensor whole;  // the sum of branches where the base is shared, else the result
   for (const Segment& segment : segments_) {
     const std::vector<LoadedVariant::Branch>& branches = uses[segment.variant].branches;
-    const Tensor rows = x.slice(segment.begin, segment.count);
+    const LayerInput rows = x.slice(segment.begin, segment.count);
     Tensor residual;
     if (epilogue.residual != nullptr) residual = epilogue.residual->slice(segment.begin, segment.count);
     const Tensor* added = residual.defined() ? &residual : nullptr;
     Tensor part;
     if (!one_base) {
       const compute::Epilogue own{epilogue.activation, added};
-      part = branches.empty() ? layer(segment.variant).forward(context, rows, own)
+      part = branches.empty() ? forward_alone(context, layer(segment.variant), rows, own)
                               : forward_with_branches(context, layer(segment.variant), branches, rows, own);
     } else if (!branches.empty()) {
       part = branch_sum(context, branches, rows, linear_end ? added : nullptr);
@@ -126,7 +125,7 @@ Tensor BatchView::linear(compute::Context& context, ModuleId module, const Tenso
   return forward<ResidentLinear>(context, module, x, epilogue);
 }
 
-Tensor BatchView::conv2d(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) {
+Tensor BatchView::conv2d(compute::Context& context, ModuleId module, const compute::ConvInput& x, const compute::Epilogue& epilogue) {
   return forward<ResidentConv2d>(context, module, x, epilogue);
 }
 

@@ -11,6 +11,7 @@
 #include "variant/loaded_variant.h"
 #include "variant/model_patcher.h"
 #include "variant/model_view.h"
+#include "variant/side_branch.h"
 
 namespace veneer::variant {
 
@@ -24,7 +25,7 @@ class BatchView final : public ModelView {
   DType compute_dtype() const override { return variants_.front()->description().compute_dtype; }
   // x: [rows, ...].
   Tensor linear(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) override;
-  Tensor conv2d(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) override;
+  Tensor conv2d(compute::Context& context, ModuleId module, const compute::ConvInput& x, const compute::Epilogue& epilogue) override;
   NormWeights norm(ModuleId module) override;
   Tensor embedding(ModuleId module) override;
   const TransformerOptions& transformer_options() const override { return variants_.front()->description().extras->options.transformer_options; }
@@ -37,7 +38,7 @@ class BatchView final : public ModelView {
   };
 
   template <typename Resident>
-  Tensor forward(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue);
+  Tensor forward(compute::Context& context, ModuleId module, const LayerInput& x, const compute::Epilogue& epilogue);
 
   std::vector<std::shared_ptr<LoadedVariant>> variants_;
   std::vector<Segment> segments_;

@@ -23,7 +23,7 @@ class ModelView {
   virtual DType compute_dtype() const = 0;
   // Shapes as compute::Linear::forward and compute::Conv2d::forward.
   virtual Tensor linear(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue = {}) = 0;
-  virtual Tensor conv2d(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue = {}) = 0;
+  virtual Tensor conv2d(compute::Context& context, ModuleId module, const compute::ConvInput& x, const compute::Epilogue& epilogue = {}) = 0;
   virtual NormWeights norm(ModuleId module) = 0;
   // The table of an embedding module, in its stored dtype: [rows, width].
   virtual Tensor embedding(ModuleId module) = 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compute/packed_size.h"
+#include "compute/stored_linear.h"
 #include "patch/branch_factors.h"
 #include "patch/patched_rows.h"
 #include "variant/resident_modules.h"
@@ -41,6 +42,12 @@ bool all_fit(const Description& description, const std::string& key) {
   return true;
 }
 
+// Whether a branch beside the module is a product of two matrices: beside a linear layer, or a convolution that looks at single pixels.
+bool is_of_matrices(const ModuleDef& def, const Shape& weight) {
+  if (def.kind == ModuleKind::linear) return true;
+  return weight.num_elements_from(2) == 1 && def.geometry == compute::ConvGeometry{};
+}
+
 // Which records run beside the weight: none, those of hooks, or all.
 enum class Beside : uint8_t { none, hooks, all };
 
@@ -53,6 +60,10 @@ Beside choose(const Description& description, const ModuleDef& def) {
   if (!description.wrappers(key).empty() || !all_branches(hooks) || !all_fit(description, key)) return Beside::none;
   if (mode == LoraApplyMode::branch && all_branches(description.records(key))) return Beside::all;
   return hooks.empty() ? Beside::none : Beside::hooks;
+}
+
+size_t convolution_bytes(const ModuleDef& def, const Shape& weight, DType compute_dtype, DType kept) {
+  return def.geometry.enlarges ? compute::enlarging_size_estimate(weight, compute_dtype) : compute::packed_size_estimate(weight, compute_dtype, kept);
 }
 
 void add_branches(const Description& description, const ModuleDef& def, std::span<const patch::PatchRecord> records, Realisation& out) {
@@ -68,11 +79,17 @@ void add_branches(const Description& description, const ModuleDef& def, std::spa
     branch.value = record.value;
     FingerprintBuilder key;
     key.add("branch").add(def.kind).add(record.value->fingerprint()).add(description.compute_dtype);
-    key.add(def.geometry.stride).add(def.geometry.pad_top).add(def.geometry.pad_left).add(def.geometry.pad_bottom).add(def.geometry.pad_right);
+    key.add(def.geometry.stride)
+        .add(def.geometry.pad_top)
+        .add(def.geometry.pad_left)
+        .add(def.geometry.pad_bottom)
+        .add(def.geometry.pad_right)
+        .add(def.geometry.enlarges);
     branch.key = key.finish();
-    const DType dtype = description.compute_dtype;
-    branch.bytes =
-        compute::packed_size_estimate(factors.up.shape(), dtype, dtype) + compute::packed_size_estimate(factors.down.shape(), dtype, dtype);
+    // Matrices take no memory beside the adapter.
+    if (!is_of_matrices(def, description.model->weight(weight_key(def)).shape())) {
+      branch.bytes = convolution_bytes(def, factors.down.shape(), description.compute_dtype, description.compute_dtype);
+    }
     out.branches.push_back(std::move(branch));
   }
 }
@@ -85,7 +102,7 @@ size_t expected_bytes(const Description& description, const ModuleDef& def, bool
   if (def.kind == ModuleKind::linear || def.kind == ModuleKind::conv2d) {
     const DType source = as_it_is ? description.model->weight(key).plain_dtype() : DType::f32;
     const DType kept = compute::kept_dtype(source, description.compute_dtype, description.runtime->weight_storage);
-    return compute::packed_size_estimate(weight, description.compute_dtype, kept) + bias;
+    return convolution_bytes(def, weight, description.compute_dtype, kept) + bias;
   }
   return static_cast<size_t>(weight.num_elements()) * sizeof(float) + bias;
 }
@@ -168,14 +185,12 @@ std::shared_ptr<const residency::Resident> build_branch(const Description& descr
   try {
     const patch::LowRank factors = patch::branch_factors(description.model->weight(key), *branch.value, branch.scale, dtype);
     const int64_t rank = factors.down.dim(0);
-    if (def.kind == ModuleKind::linear) {
-      const Tensor down = factors.down.reshape({rank, shape[1]});
-      return std::make_shared<ResidentBranch>(compute::Linear::create(down, Tensor(), dtype), compute::Linear::create(factors.up, Tensor(), dtype));
+    std::shared_ptr<const compute::Linear> up = compute::make_stored_linear(factors.up, dtype);
+    if (is_of_matrices(def, shape)) {
+      return std::make_shared<ResidentBranch>(compute::make_stored_linear(factors.down.reshape({rank, shape[1]}), dtype), std::move(up));
     }
     const Tensor down = factors.down.reshape({rank, shape[1], shape[2], shape[3]});
-    const Tensor up = factors.up.reshape({shape[0], rank, 1, 1});
-    return std::make_shared<ResidentBranch>(compute::Conv2d::create(down, Tensor(), def.geometry, dtype),
-                                            compute::Conv2d::create(up, Tensor(), compute::ConvGeometry{}, dtype));
+    return std::make_shared<ResidentBranch>(compute::Conv2d::create(down, Tensor(), def.geometry, dtype), std::move(up));
   } catch (const Error& error) {
     throw with_key(error, key);
   }

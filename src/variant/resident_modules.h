@@ -34,17 +34,16 @@ struct ResidentTable final : residency::Resident {
   Tensor table;
 };
 
-// The factors of a low-rank patch, to run beside a linear layer or a convolution. Strengths are not part of it.
+// The factors of a low-rank patch, to run beside a linear layer or a convolution. Strengths are not part of it. Matrices are used as the adapter
+// holds them; only a first factor that is a convolution over more than one pixel is packed.
 struct ResidentBranch final : residency::Resident {
-  ResidentBranch(std::shared_ptr<const compute::Linear> a, std::shared_ptr<const compute::Linear> b)
-      : linear_down(std::move(a)), linear_up(std::move(b)) {}
-  ResidentBranch(std::shared_ptr<const compute::Conv2d> a, std::shared_ptr<const compute::Conv2d> b)
-      : conv_down(std::move(a)), conv_up(std::move(b)) {}
-  size_t size_bytes() const override {
-    return linear_down ? linear_down->size_bytes() + linear_up->size_bytes() : conv_down->size_bytes() + conv_up->size_bytes();
-  }
-  std::shared_ptr<const compute::Linear> linear_down, linear_up;
-  std::shared_ptr<const compute::Conv2d> conv_down, conv_up;
+  ResidentBranch(std::shared_ptr<const compute::Linear> a, std::shared_ptr<const compute::Linear> b) : linear_down(std::move(a)), up(std::move(b)) {}
+  ResidentBranch(std::shared_ptr<const compute::Conv2d> a, std::shared_ptr<const compute::Linear> b) : conv_down(std::move(a)), up(std::move(b)) {}
+  size_t size_bytes() const override { return (linear_down ? linear_down->size_bytes() : conv_down->size_bytes()) + up->size_bytes(); }
+  // One of the two; [..., in] -> [..., rank], and [N, H, W, in] -> [N, H', W', rank].
+  std::shared_ptr<const compute::Linear> linear_down;
+  std::shared_ptr<const compute::Conv2d> conv_down;
+  std::shared_ptr<const compute::Linear> up;
 };
 
 }  // namespace veneer::variant

@@ -10,19 +10,26 @@
 
 namespace veneer::variant {
 
+// What linear layers read, too: of those the tensor alone counts.
+using LayerInput = compute::ConvInput;
+
+// The layer without any branch.
+Tensor forward_alone(compute::Context& context, const compute::Linear& layer, const LayerInput& x, const compute::Epilogue& epilogue);
+Tensor forward_alone(compute::Context& context, const compute::Conv2d& layer, const LayerInput& x, const compute::Epilogue& epilogue);
+
 // What one branch adds for x, plus `before` (null for none).
-Tensor add_branch(compute::Context& context, const LoadedVariant::Branch& branch, const Tensor& x, const Tensor* before);
+Tensor add_branch(compute::Context& context, const LoadedVariant::Branch& branch, const LayerInput& x, const Tensor* before);
 
 // The sum of the branches for x, plus `residual` (null for none). `branches` is not empty; their objects are ResidentBranch for a layer of this kind.
-Tensor branch_sum(compute::Context& context, std::span<const LoadedVariant::Branch> branches, const Tensor& x, const Tensor* residual);
+Tensor branch_sum(compute::Context& context, std::span<const LoadedVariant::Branch> branches, const LayerInput& x, const Tensor* residual);
 
 // The layer with its branches.
 template <typename Layer>
-Tensor forward_with_branches(compute::Context& context, const Layer& main, std::span<const LoadedVariant::Branch> branches, const Tensor& x,
+Tensor forward_with_branches(compute::Context& context, const Layer& main, std::span<const LoadedVariant::Branch> branches, const LayerInput& x,
                              const compute::Epilogue& epilogue);
 
 // The layer with the sum of its branches, computed before: `sum` contains the residual when there is no activation.
 template <typename Layer>
-Tensor forward_with_sum(compute::Context& context, const Layer& main, const Tensor& sum, const Tensor& x, const compute::Epilogue& epilogue);
+Tensor forward_with_sum(compute::Context& context, const Layer& main, const Tensor& sum, const LayerInput& x, const compute::Epilogue& epilogue);
 
 }  // namespace veneer::variant

@@ -2,7 +2,6 @@
 
 #include "compute/ops.h"
 #include "variant/resident_modules.h"
-#include "variant/side_branch.h"
 #include "veneer/error.h"
 
 namespace veneer::variant {
@@ -14,7 +13,7 @@ const ModuleDef& VariantView::checked(ModuleId module, ModuleKind kind) const {
 }
 
 template <typename Resident>
-Tensor VariantView::forward(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) {
+Tensor VariantView::forward(compute::Context& context, ModuleId module, const LayerInput& x, const compute::Epilogue& epilogue) {
   // Branches first, one by one: under a small memory budget each is let go before the next part is made.
   Tensor sum;
   const size_t branches = variant_->num_branches(module);
@@ -24,7 +23,7 @@ Tensor VariantView::forward(compute::Context& context, ModuleId module, const Te
   }
   const LoadedVariant::Part part = variant_->use_main(module);
   const auto& main = *static_cast<const Resident&>(*part.object).weights;
-  return branches == 0 ? main.forward(context, x, epilogue) : forward_with_sum(context, main, sum, x, epilogue);
+  return branches == 0 ? forward_alone(context, main, x, epilogue) : forward_with_sum(context, main, sum, x, epilogue);
 }
 
 Tensor VariantView::linear(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) {
@@ -32,7 +31,7 @@ Tensor VariantView::linear(compute::Context& context, ModuleId module, const Ten
   return forward<ResidentLinear>(context, module, x, epilogue);
 }
 
-Tensor VariantView::conv2d(compute::Context& context, ModuleId module, const Tensor& x, const compute::Epilogue& epilogue) {
+Tensor VariantView::conv2d(compute::Context& context, ModuleId module, const compute::ConvInput& x, const compute::Epilogue& epilogue) {
   checked(module, ModuleKind::conv2d);
   return forward<ResidentConv2d>(context, module, x, epilogue);
 }

@@ -67,7 +67,7 @@ class Builder {
         if (level.output_depths[k] > 0) block.transformer = transformer(name + "1.", channels_, level.output_depths[k]);
         if (i > 0 && k + 1 == level.output_depths.size()) {
           const std::string upsample = name + (block.transformer ? "2" : "1") + ".conv";
-          block.upsample = modules_.conv2d(upsample, channels_, channels_, 3, ConvGeometry::same3x3());
+          block.upsample = modules_.conv2d(upsample, channels_, channels_, 3, ConvGeometry::enlarging3x3());
         }
       }
     }

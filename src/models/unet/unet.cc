@@ -124,8 +124,7 @@ class Forward {
     if (block.upsample) {
       const int64_t height = next_skip != nullptr ? next_skip->dim(1) : 2 * h.dim(1);
       const int64_t width = next_skip != nullptr ? next_skip->dim(2) : 2 * h.dim(2);
-      h = compute::upsample_nearest(run_.context, h, height, width);
-      h = run_.view.conv2d(run_.context, *block.upsample, h);
+      h = run_.view.conv2d(run_.context, *block.upsample, {std::move(h), height, width});
     }
     return h;
   }

@@ -52,7 +52,7 @@ class Builder {
       const std::string name = "decoder.up." + std::to_string(i) + ".";
       VaeLevelIds& level = half.levels[i];
       channels = res_blocks(level, name, channels, config_.decoder[i]);
-      if (i > 0) level.resample = modules_.conv2d(name + "upsample.conv", channels, channels, 3, ConvGeometry::same3x3());
+      if (i > 0) level.resample = modules_.conv2d(name + "upsample.conv", channels, channels, 3, ConvGeometry::enlarging3x3());
     }
     half.norm_out = modules_.norm("decoder.norm_out", channels);
     half.conv_out = modules_.conv2d("decoder.conv_out", channels, config_.image_channels, 3, ConvGeometry::same3x3());

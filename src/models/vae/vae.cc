@@ -38,14 +38,14 @@ class Half {
     for (size_t i = ids.levels.size(); i-- > 0;) {
       for (const VaeResBlockIds& block : ids.levels[i].blocks) h = res_block(block, std::move(h));
       if (!ids.levels[i].resample) continue;
-      h = compute::upsample_nearest(context_, h, 2 * h.dim(1), 2 * h.dim(2));
-      h = conv(*ids.levels[i].resample, h, "up." + std::to_string(i) + ".upsample");
+      const int64_t height = 2 * h.dim(1), width = 2 * h.dim(2);
+      h = conv(*ids.levels[i].resample, {std::move(h), height, width}, "up." + std::to_string(i) + ".upsample");
     }
     return head(ids, std::move(h));
   }
 
  private:
-  Tensor conv(variant::ModuleId id, const Tensor& x, const std::string& name) {
+  Tensor conv(variant::ModuleId id, const compute::ConvInput& x, const std::string& name) {
     Tensor out = view_.conv2d(context_, id, x);
     done(name, out);
     return out;
