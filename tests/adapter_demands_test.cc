@@ -115,6 +115,35 @@ TEST_F(AdapterDemands, AnAttentionWeightGrownToOtherRowsIsAnErrorOfItsKeyAndTheB
         EXPECT_THAT(error.what(), HasSubstr("middle_block.1.transformer_blocks.0.attn1." + part + ".weight"));
         EXPECT_THAT(error.what(), HasSubstr("want=128"));
         EXPECT_THAT(error.what(), HasSubstr("got=256"));
+        EXPECT_THAT(std::string(error.find("file")), HasSubstr("grown.safetensors"));
+        EXPECT_THAT(std::string(error.find("tensor")), HasSubstr(layer + ".lora_up.weight"));
+      }
+      EXPECT_EQ(draw(engine, request({})), base);
+    }
+  }
+}
+
+// Every weight is finite, and what the network makes of it is not.
+TEST_F(AdapterDemands, AnAdapterThatMakesTheNetworkOverflowIsNamedWithItsTensorAndKey) {
+  const std::string of_model = "lora_unet_middle_block_1_transformer_blocks_0_attn1_to_v", of_text = "lora_te_text_model_encoder_layers_0_mlp_fc2";
+  const auto whole = formats::ModelFile::open(demo_models() / "loras/style-night.safetensors");
+  for (const std::string& layer : {of_model, of_text}) {
+    Tensors tensors = demo_tensors("lora_");
+    std::erase_if(tensors, [&](const auto& entry) { return entry.first.starts_with(layer + "."); });
+    for (const char* part : {".lora_up.weight", ".lora_down.weight"}) tensors.emplace_back(layer + part, whole.tensor(layer + part));
+    tensors.emplace_back(layer + ".alpha", Tensor::from(Shape({1}), std::vector<float>{1e38F}));
+    write("wild.safetensors", tensors);
+    for (const char* mode : {"materialised", "branch"}) {
+      SCOPED_TRACE(layer + " " + mode);
+      Engine engine(options(mode));
+      const auto base = draw(engine, request({}));
+      try {
+        draw(engine, request({{"style-outline", 0.5}, {"wild", 1}}));
+        ADD_FAILURE() << "a picture was drawn";
+      } catch (const Error& error) {
+        EXPECT_THAT(std::string(error.find("file")), HasSubstr("wild.safetensors")) << error.what();
+        EXPECT_THAT(std::string(error.find("tensor")), HasSubstr(layer + ".lora_up.weight")) << error.what();
+        EXPECT_THAT(std::string(error.find("key")), HasSubstr(layer == of_model ? "attn1.to_v.weight" : "mlp.fc2.weight")) << error.what();
       }
       EXPECT_EQ(draw(engine, request({})), base);
     }

@@ -32,12 +32,17 @@ sampling::ConditioningEntry encode(graph::NodeContext& node, const ClipValue& cl
   options.cancel = &node.cancel();
   const std::unique_ptr<variant::ModelView> view = encoder.open_view();
   compute::Context context = node.environment().get<ComputeSettings>().f32_context();
-  models::EncodedPrompt encoded = clip.network->encode(*view, context, prompt, options);
+  models::EncodedPrompt encoded;
+  try {
+    encoded = clip.network->encode(*view, context, prompt, options);
+  } catch (const Error& error) {
+    throw with_reshaped_weight(error, *view);
+  }
   if (!encoded.warnings.empty())
     throw Error(ErrorCode::invalid, "the prompt cannot be encoded as it is written", {{"input", "text"}, {"detail", encoded.warnings.front()}});
 
   sampling::ConditioningEntry entry;
-  entry.context = require_finite(std::move(encoded.hidden), "text encoding");
+  entry.context = require_finite(std::move(encoded.hidden), "text encoding", *view);
   entry.pooled = std::move(encoded.pooled);
   return variant::add_hooks({std::move(entry)}, clip.cond_hooks).front();
 }

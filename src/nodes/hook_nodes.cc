@@ -48,7 +48,8 @@ variant::WeightHook hook_of(const Inputs& in) {
 NodeResult create_lora(NodeContext& node, const Inputs& in) {
   variant::WeightHook hook = hook_of(in);
   if (does_nothing(hook)) return unchanged(in);
-  hook.weights = with_input("lora_name", [&] { return lora_hook_weights(node.environment().get<ModelStore>().lora(in.text("lora_name"))); });
+  const HookTargets targets{.diffusion_model = hook.strength_model != 0, .text_encoder = hook.strength_clip != 0};
+  hook.weights = with_input("lora_name", [&] { return lora_hook_weights(node.environment().get<ModelStore>().lora(in.text("lora_name")), targets); });
   return appended(in, std::move(hook));
 }
 

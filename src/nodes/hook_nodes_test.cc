@@ -232,6 +232,40 @@ TEST_F(HookNodes, OfTheTextEncoderAloneLeaveTheModel) {
   EXPECT_THROW(encode(set_clip_hooks(hooks, false, false)), Error);
 }
 
+// As a loader that has no text encoder says.
+TEST_F(HookNodes, OfTheTextEncoderAloneAreAnErrorWhereTheHookActsOnTheModelOnly) {
+  const std::string file = lora_with_layer("lora_te_no_such_layer");
+  for (const Value& hooks : {bench_.run("CreateHookLoraModelOnly", {{"lora_name", text(file.c_str())}, {"strength_model", Value::number(1)}})[0],
+                             lora_hook(file.c_str(), 1, 0)}) {
+    try {
+      call(network(model()), 0.3, &group(hooks));
+      FAIL() << "drew without the adapter";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.text(), "lora: no layer of the file matches the model");
+      EXPECT_THAT(std::string(error.find("file")), HasSubstr("mine.safetensors"));
+      EXPECT_THAT(std::string(error.find("model architecture")), HasSubstr("sd1"));
+    }
+  }
+}
+
+TEST_F(HookNodes, AFileWithoutTensorsIsAnErrorOnTheModelAndOnTheTextEncoder) {
+  formats::write_safetensors(bench_.root() / "models/loras/empty.safetensors", std::vector<std::pair<std::string, Tensor>>{});
+  const Value hooks = lora_hook("empty.safetensors", 1, 1);
+  const auto expect_error = [](const std::function<void()>& work, const char* architecture) {
+    try {
+      work();
+      FAIL() << "took a file of nothing";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.text(), "lora: no layer of the file matches the model");
+      EXPECT_THAT(std::string(error.find("file")), HasSubstr("empty.safetensors"));
+      EXPECT_EQ(error.find("file architecture"), "unknown");
+      EXPECT_THAT(std::string(error.find("model architecture")), HasSubstr(architecture));
+    }
+  };
+  expect_error([&] { call(network(model()), 0.3, &group(hooks)); }, "sd1");
+  expect_error([&] { encode(set_clip_hooks(hooks, false, false)); }, "clip");
+}
+
 TEST_F(HookNodes, TellWhatFitsNothing) {
   const auto whole = bench_.store->lora(kNight);
   std::vector<std::pair<std::string, Tensor>> tensors;

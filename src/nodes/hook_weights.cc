@@ -38,7 +38,7 @@ class RememberedPatches {
 
 class LoraWeights final : public variant::HookWeights {
  public:
-  explicit LoraWeights(formats::ModelFile file) : file_(std::move(file)) {}
+  LoraWeights(formats::ModelFile file, const HookTargets& targets) : file_(std::move(file)), acts_on_(targets) {}
 
   Fingerprint fingerprint() const override {
     std::call_once(once_, [&] {
@@ -65,13 +65,22 @@ class LoraWeights final : public variant::HookWeights {
     targets.layout = model.layout;
     targets.compat = model.compat;
     const patch::AdapterReport report = match_adapter(file_, targets);
-    if (report.patches.empty() && (!report.mismatched.empty() || std::ranges::any_of(report.unused_layers, belongs))) {
+    if (report.patches.empty() && !is_for_other_kind(report, text)) {
       throw patch::no_match_error(file_.name(), report, model.base->architecture());
     }
     return {report.patches, adapter_remark(report, file_.name(), belongs)};
   }
 
+  // Whether a file of which nothing matched has its layers for the other kind of model, where the hook acts.
+  bool is_for_other_kind(const patch::AdapterReport& report, bool text) const {
+    if (!report.mismatched.empty() || !(text ? acts_on_.diffusion_model : acts_on_.text_encoder)) return false;
+    // Names that tell nothing count to diffusion models, whose layers have many names.
+    if (!text) return !report.unused_layers.empty() && std::ranges::all_of(report.unused_layers, is_text_layer);
+    return std::ranges::any_of(report.unused_layers, [](const std::string& layer) { return !is_text_layer(layer); });
+  }
+
   formats::ModelFile file_;
+  HookTargets acts_on_;
   RememberedPatches remembered_;
   mutable std::once_flag once_;
   mutable Fingerprint fingerprint_;
@@ -125,7 +134,9 @@ class CheckpointWeights final : public variant::HookWeights {
 
 }  // namespace
 
-std::shared_ptr<const variant::HookWeights> lora_hook_weights(formats::ModelFile file) { return std::make_shared<LoraWeights>(std::move(file)); }
+std::shared_ptr<const variant::HookWeights> lora_hook_weights(formats::ModelFile file, const HookTargets& targets) {
+  return std::make_shared<LoraWeights>(std::move(file), targets);
+}
 
 std::shared_ptr<const variant::HookWeights> checkpoint_hook_weights(ModelStore::Checkpoint checkpoint, std::string name) {
   return std::make_shared<CheckpointWeights>(std::move(checkpoint), std::move(name));

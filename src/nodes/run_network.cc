@@ -5,6 +5,7 @@
 #include "models/unet/text_cache.h"
 #include "nodes/match_adapter.h"
 #include "nodes/options/options_overlay.h"
+#include "nodes/require_finite.h"
 #include "variant/hooked_views.h"
 #include "variant/variant_view.h"
 
@@ -44,7 +45,15 @@ sampling::Network make_network(const ModelValue& model, const ComputeSettings& s
       extras.weights = of_variant->variant().fingerprint();
     }
     extras.checkpoint = [&cancel] { cancel.check(); };
-    return model.network->forward(*view, context, input.x, input.timesteps, input.context, extras);
+    Tensor out;
+    try {
+      out = model.network->forward(*view, context, input.x, input.timesteps, input.context, extras);
+    } catch (const Error& error) {
+      throw with_reshaped_weight(error, *view);
+    }
+    // Said at once, by the one who knows the weights: no later step makes numbers of it again.
+    if (!all_finite(out) && all_finite(input.x) && all_finite(input.context)) throw not_finite("the network's output", *view);
+    return out;
   };
   return variant::wrap(std::move(network), model.patcher.wrappers());
 }

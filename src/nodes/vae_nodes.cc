@@ -37,9 +37,9 @@ struct VaeCall {
   models::VaeCallExtras extras;
 };
 
-NodeResult image_result(Tensor image) { return {Value::of("IMAGE", require_finite(std::move(image), "picture"))}; }
-NodeResult latent_result(Latent latent) {
-  latent.samples = require_finite(std::move(latent.samples), "latent");
+NodeResult image_result(const VaeCall& call, Tensor image) { return {Value::of("IMAGE", require_finite(std::move(image), "picture", *call.view))}; }
+NodeResult latent_result(const VaeCall& call, Latent latent) {
+  latent.samples = require_finite(std::move(latent.samples), "latent", *call.view);
   return {Value::of("LATENT", std::move(latent))};
 }
 
@@ -60,27 +60,27 @@ std::vector<InputDef> tiling_inputs(InputDef first, int64_t tile_step) {
 NodeDef vae_decode() {
   return make_node({"VAEDecode", "VAE Decode", "latent"}, {latent_input(), vae_input()}, {"IMAGE"}, [](NodeContext& node, const Inputs& in) {
     VaeCall call(node, in);
-    return image_result(call.vae.decode(*call.view, call.context, in.get<Latent>("samples").samples, call.extras));
+    return image_result(call, call.vae.decode(*call.view, call.context, in.get<Latent>("samples").samples, call.extras));
   });
 }
 
 NodeDef vae_decode_tiled() {
-  return make_node(
-      {"VAEDecodeTiled", "VAE Decode (Tiled)", "_for_testing"}, tiling_inputs(latent_input(), 32), {"IMAGE"},
-      [](NodeContext& node, const Inputs& in) {
-        VaeCall call(node, in);
-        const int64_t tile = in.integer("tile_size");
-        // An overlap of more than a quarter of the tile would leave passes with halved tiles nothing to advance by.
-        const int64_t overlap = std::min(in.integer("overlap"), tile / 4);
-        const models::TileSize size{tile / kPixelsPerLatent, tile / kPixelsPerLatent, overlap / kPixelsPerLatent};
-        return image_result(models::decode_tiled(call.vae, *call.view, call.context, in.get<Latent>("samples").samples, size, call.extras));
-      });
+  return make_node({"VAEDecodeTiled", "VAE Decode (Tiled)", "_for_testing"}, tiling_inputs(latent_input(), 32), {"IMAGE"},
+                   [](NodeContext& node, const Inputs& in) {
+                     VaeCall call(node, in);
+                     const int64_t tile = in.integer("tile_size");
+                     // An overlap of more than a quarter of the tile would leave passes with halved tiles nothing to advance by.
+                     const int64_t overlap = std::min(in.integer("overlap"), tile / 4);
+                     const models::TileSize size{tile / kPixelsPerLatent, tile / kPixelsPerLatent, overlap / kPixelsPerLatent};
+                     return image_result(
+                         call, models::decode_tiled(call.vae, *call.view, call.context, in.get<Latent>("samples").samples, size, call.extras));
+                   });
 }
 
 NodeDef vae_encode() {
   return make_node({"VAEEncode", "VAE Encode", "latent"}, {pixel_input(), vae_input()}, {"LATENT"}, [](NodeContext& node, const Inputs& in) {
     VaeCall call(node, in);
-    return latent_result({.samples = call.vae.encode(*call.view, call.context, in.get<Tensor>("pixels"), call.extras)});
+    return latent_result(call, {.samples = call.vae.encode(*call.view, call.context, in.get<Tensor>("pixels"), call.extras)});
   });
 }
 
@@ -96,13 +96,13 @@ models::TileSize encode_tile(int64_t tile, int64_t overlap) {
 }
 
 NodeDef vae_encode_tiled() {
-  return make_node(
-      {"VAEEncodeTiled", "VAE Encode (Tiled)", "_for_testing"}, tiling_inputs(pixel_input(), 64), {"LATENT"},
-      [](NodeContext& node, const Inputs& in) {
-        VaeCall call(node, in);
-        const models::TileSize size = encode_tile(in.integer("tile_size"), in.integer("overlap"));
-        return latent_result({.samples = models::encode_tiled(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), size, call.extras)});
-      });
+  return make_node({"VAEEncodeTiled", "VAE Encode (Tiled)", "_for_testing"}, tiling_inputs(pixel_input(), 64), {"LATENT"},
+                   [](NodeContext& node, const Inputs& in) {
+                     VaeCall call(node, in);
+                     const models::TileSize size = encode_tile(in.integer("tile_size"), in.integer("overlap"));
+                     return latent_result(
+                         call, {.samples = models::encode_tiled(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), size, call.extras)});
+                   });
 }
 
 NodeDef vae_encode_for_inpaint() {
@@ -113,7 +113,7 @@ NodeDef vae_encode_for_inpaint() {
                      models::InpaintLatent out =
                          models::encode_for_inpaint(call.vae, *call.view, call.context, in.get<Tensor>("pixels"), in.get<Tensor>("mask"),
                                                     static_cast<int>(in.integer("grow_mask_by")), call.extras);
-                     return latent_result({.samples = std::move(out.samples), .noise_mask = std::move(out.noise_mask)});
+                     return latent_result(call, {.samples = std::move(out.samples), .noise_mask = std::move(out.noise_mask)});
                    });
 }
 

@@ -94,10 +94,11 @@ class Loader {
       } catch (const Error& error) {
         if (error.code() == ErrorCode::internal || error.code() == ErrorCode::no_memory) throw;
         const bool incomplete = !error.find("tensor").empty();
-        if (compat_ == PatchCompat::reference && incomplete) throw;
+        if (compat_ == PatchCompat::reference && incomplete) throw file_name_.empty() ? error : error.with("file", file_name_);
         found = true;
         // A layer that lacks a factor is listed as unused; one whose factors do not fit is a mismatch.
         if (incomplete) continue;
+        take_all(kind, layer, taken);
         report_.mismatched.push_back(mismatch_of(error, target, *origin_of(layer, taken)));
         used_.merge(taken);
       }
@@ -126,6 +127,13 @@ class Loader {
   }
 
  private:
+  // Whatever of the layer the kind could read, also what it did not come to.
+  void take_all(const FileKind& kind, const std::string& layer, NameSet& taken) const {
+    LayerTensors parts(tensors_, layer, compat_, taken);
+    for (const std::string_view suffix : kind.suffixes) (void)parts.take(suffix);
+    for (const std::string_view suffix : shared_suffixes()) (void)parts.take(suffix);
+  }
+
   std::shared_ptr<const PatchOrigin> origin_of(const std::string& layer, const NameSet& taken) const {
     auto origin = std::make_shared<PatchOrigin>();
     origin->file = file_name_;

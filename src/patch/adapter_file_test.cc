@@ -69,10 +69,11 @@ TEST(AdapterFile, ReferenceModeRefusesALayerWithoutItsDownFactor) {
   AdapterTensors file;
   file["lora_unet_blocks_1.lora_up.weight"] = random_tensor({8, 2}, 3);
   try {
-    (void)Model().load(file, PatchCompat::reference);
+    (void)load_adapter(file, Model().map, {}, {PatchCompat::reference, "half.safetensors"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.find("tensor"), "lora_unet_blocks_1.lora_down.weight");
+    EXPECT_EQ(error.find("file"), "half.safetensors");
   }
 }
 
@@ -120,7 +121,10 @@ TEST(AdapterFile, HostileFactorsAreListedAndNeverUsed) {
   for (size_t i = 0; i < files.size(); ++i) {
     const AdapterReport report = model.load(files[i]);
     EXPECT_THAT(report.patches, IsEmpty()) << "file " << i;
-    EXPECT_THAT(report.mismatched, SizeIs(1)) << "file " << i;
+    ASSERT_THAT(report.mismatched, SizeIs(1)) << "file " << i;
+    // Each tensor is told once, by its name.
+    EXPECT_THAT(report.unused_keys, IsEmpty()) << "file " << i;
+    for (const auto& [name, tensor] : files[i]) EXPECT_THAT(report.mismatched[0].tensors, HasSubstr(name)) << "file " << i;
   }
 }
 

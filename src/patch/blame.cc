@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "patch/apply_record.h"
 #include "patch/finite.h"
 #include "patch/working_weight.h"
 #include "tensor/convert.h"
@@ -64,18 +65,14 @@ Error not_finite_error(const PatchValue& value, double strength, DType stored) {
 Error not_finite_error(const Tensor& base, std::span<const PatchRecord> records, DType stored, std::string_view key,
                        const CalculateOptions& options) {
   Error plain = with_if_absent(Error(ErrorCode::corrupt, kNotFinite), "key", std::string(key));
-  CalculateOptions unchecked = options;
-  unchecked.result = DType::f32;
-  unchecked.allocator = nullptr;
-  unchecked.check_finite = false;
   try {
     for (const PatchRecord& record : records) {
       if (record.strength_patch != 0) require_finite_tensors(*record.value);
     }
-    for (size_t count = 1; count <= records.size(); ++count) {
-      const Tensor weight = calculate_weight(base, records.first(count), key, unchecked);
-      if (all_finite_in(weight.floats(), stored)) continue;
-      const PatchRecord& last = records[count - 1];
+    WorkingWeight weight(working_copy(base, options), options.working, options.compat, false);
+    for (const PatchRecord& last : records) {
+      apply_record(weight, last, options, key);
+      if (all_finite_in(weight.values().floats(), stored)) continue;
       // What is inside of a merge has records of its own, and says which of them it is.
       if (last.value->origin() == nullptr && !last.offset) {
         WorkingWeight alone(Tensor::zeros(base.shape(), DType::f32), DType::f32, PatchCompat::standard, false);

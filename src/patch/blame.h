@@ -17,7 +17,7 @@ Error with_origin(const Error& error, const PatchValue& value);
 Error not_finite_error(const PatchValue& value, double strength, DType stored);
 
 // Why a weight of finite numbers is not finite any more with `records` on it: the first tensor of an adapter that holds such numbers, else the first
-// record that leads there. `stored`: the dtype in which values have to be finite. Names key, file and tensor. Computes the weight once more.
+// record that leads there. `stored`: the dtype in which values have to be finite. Names key, file and tensor. Applies each record once more.
 Error not_finite_error(const Tensor& base, std::span<const PatchRecord> records, DType stored, std::string_view key, const CalculateOptions& options);
 
 // The first tensor of the value's layer that holds a number which is not finite in f32, as an error that names it; nothing when there is none.

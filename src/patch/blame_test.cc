@@ -10,6 +10,7 @@
 #include "patch/kinds/values.h"
 #include "patch/patched_rows.h"
 #include "patch/testing/patch_testing.h"
+#include "patch/working_weight.h"
 
 namespace veneer::patch {
 namespace {
@@ -85,6 +86,36 @@ TEST(Blame, NamesTheAdapterWhoseFiniteValuesMakeAWeightThatIsNot) {
     EXPECT_EQ(error.find("kind"), "lora");
     EXPECT_EQ(error.find("strength"), "1");
   }
+}
+
+// As a difference, and counts how often it is applied.
+class CountedValue final : public PatchValue {
+ public:
+  CountedValue(float value, int& applied) : PatchValue("counted", {}, {static_cast<double>(value)}), value_(value), applied_(applied) {}
+  void check(const Shape&) const override {}
+  void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const override {
+    ++applied_;
+    Tensor difference = Tensor::empty(weight.shape(), DType::f32);
+    for (float& v : difference.mutable_floats()) v = value_;
+    weight.add(std::move(difference), strength, function);
+  }
+
+ private:
+  float value_;
+  int& applied_;
+};
+
+TEST(Blame, OfManyRecordsEachIsAppliedOnceMoreAndNotOncePerRecord) {
+  constexpr int kRecords = 20;
+  int applied = 0;
+  std::vector<PatchRecord> records;
+  for (int i = 0; i < kRecords; ++i)
+    records.push_back(record_of(std::make_shared<CountedValue>(i + 1 == kRecords ? 3e38F : 1.0F, applied), i + 1 == kRecords ? 2 : 1));
+  const Error error = error_of([&] { calculate_weight(random_tensor({6, 5}, 1), records, kKey, {}); });
+  EXPECT_EQ(error.find("kind"), "counted");
+  EXPECT_EQ(error.find("strength"), "2");
+  // The weight, the search, and the guilty one alone.
+  EXPECT_EQ(applied, 2 * kRecords + 1);
 }
 
 TEST(Blame, FindsTheAdapterBehindAMerge) {

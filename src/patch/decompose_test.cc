@@ -71,6 +71,55 @@ TEST(Dora, ConvolutionsTakeTheNormOverAllButOneAxis) {
   }
 }
 
+// PEFT divides by the norm of each output row of W + scaling * B A, and keeps one magnitude per output: [out], for convolutions [1, out, 1, 1].
+TEST(Dora, TheMagnitudesOfPeftAreThoseOfOutputRowsWhateverTheirNameAndShape) {
+  const Tensor up = tensor({2, 1}, {1, 0}), down = tensor({1, 2}, {0.5F, 0.5F});
+  for (const char* name : {".lora_magnitude_vector", ".lora_magnitude_vector.weight"}) {
+    for (const Shape& shape : {Shape({2}), Shape({2, 1}), Shape({1, 2})}) {
+      const PatchValuePtr value = value_from({{".lora_B.weight", up}, {".lora_A.weight", down}, {name, tensor(shape, {1, 2})}});
+      expect_near(patched(identity(), value), tensor({2, 2}, {0.948683F, 0.316228F, 0, 2}), 1e-5F);
+      EXPECT_FALSE(value->low_rank().has_value());
+    }
+  }
+  for (const char* name : {".lora_magnitude_vector.default", ".lora_magnitude_vector.default.weight"}) {
+    const PatchValuePtr value = value_from({{".lora_B.default.weight", up}, {".lora_A.default.weight", down}, {name, tensor(Shape({2}), {1, 2})}});
+    expect_near(patched(identity(), value), tensor({2, 2}, {0.948683F, 0.316228F, 0, 2}), 1e-5F);
+  }
+}
+
+TEST(Dora, TheMagnitudesOfPeftForAConvolutionAreThoseOfItsKernels) {
+  const Tensor base = random_tensor({2, 2, 3, 3}, 1), up = random_tensor({2, 1, 1, 1}, 2), down = random_tensor({1, 2, 3, 3}, 3);
+  const PatchValuePtr by_rows =
+      value_from({{".lora_up.weight", up}, {".lora_down.weight", down}, {".dora_scale", tensor({2, 1, 1, 1}, {0.7F, 1.9F})}});
+  const PatchValuePtr of_peft =
+      value_from({{".lora_B.weight", up}, {".lora_A.weight", down}, {".lora_magnitude_vector", tensor({1, 2, 1, 1}, {0.7F, 1.9F})}});
+  EXPECT_TRUE(same_bits(patched(base, of_peft), patched(base, by_rows)));
+}
+
+TEST(Dora, MagnitudesOfPeftThatAreNotOnePerOutputRowAreAMismatch) {
+  KeyMap map;
+  map.add("layer", kKey);
+  AdapterTensors file = file_with({{".lora_B.weight", random_tensor({4, 1}, 2)}, {".lora_A.weight", random_tensor({1, 6}, 3)}});
+  file["layer.lora_magnitude_vector"] = random_tensor(Shape({6}), 4);
+  const AdapterReport report = load_adapter(file, map, {});
+  EXPECT_TRUE(report.patches.empty());
+  ASSERT_EQ(report.mismatched.size(), 1U);
+  EXPECT_NE(report.mismatched[0].tensors.find("lora_magnitude_vector"), std::string::npos);
+}
+
+TEST(Dora, WhatDoesNotBelongToTheFactorsIsListedAsUnused) {
+  KeyMap map;
+  map.add("layer", kKey);
+  const AdapterTensors file = file_with({{".lora_B.weight", random_tensor({4, 1}, 2)},
+                                         {".lora_A.weight", random_tensor({1, 6}, 3)},
+                                         {".lora_magnitude_vector", random_tensor(Shape({4}), 4)},
+                                         {".lora_bias", random_tensor(Shape({4}), 5)}});
+  EXPECT_EQ(load_adapter(file, map, {}).unused_keys, std::vector<std::string>{"layer.lora_bias"});
+  // The reference does not know the name.
+  EXPECT_EQ(load_adapter(file, map, {}, {PatchCompat::reference}).unused_keys,
+            (std::vector<std::string>{"layer.lora_bias", "layer.lora_magnitude_vector"}));
+}
+
 TEST(Dora, RefusesMagnitudesThatFitNeitherAxis) {
   const Tensor base = random_tensor({4, 6}, 1);
   for (const Shape& shape : {Shape{5, 1}, Shape{1, 4}, Shape{1, 1}, Shape{2, 3}}) {

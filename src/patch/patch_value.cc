@@ -26,6 +26,7 @@ const Fingerprint& PatchValue::fingerprint() const {
     for (const double number : numbers_) builder.add(number);
     describe(builder);
     fingerprint_ = builder.finish();
+    has_fingerprint_ = true;
   });
   return fingerprint_;
 }

@@ -1,6 +1,7 @@
 // PatchValue: what an adapter holds for one weight, of one kind (a low-rank product, a full difference, a rotation, ...). Immutable and shared.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -56,6 +57,8 @@ class PatchValue {
   // Of kind and content: values made from equal tensors and numbers are equal. Reads all tensors at its first call, unless the value was made with an
   // identity that stands for their bytes.
   const Fingerprint& fingerprint() const;
+  // Whether that call was made.
+  bool has_fingerprint() const { return has_fingerprint_.load(std::memory_order_relaxed); }
   // Bytes of all tensors as stored.
   size_t size_bytes() const;
   // Null for values that come from no file.
@@ -95,6 +98,7 @@ class PatchValue {
   std::optional<Fingerprint> identity_;
   std::shared_ptr<const PatchOrigin> origin_;
   mutable std::once_flag once_;
+  mutable std::atomic<bool> has_fingerprint_ = false;
   mutable Fingerprint fingerprint_;
 };
 

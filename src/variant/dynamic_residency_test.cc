@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "residency/testing/untouched_pages.h"
 #include "variant/loaded_variant.h"
 #include "variant/testing/small_network.h"
 
@@ -93,6 +94,38 @@ TEST(DynamicResidency, TheNextModuleIsMadeWhileTheCurrentOneIsInUse) {
   threads.wait_for_another("mid.weight");
   EXPECT_NE(current.object, nullptr);
   EXPECT_EQ(variant.placement(id_of(*network.base, "mid")), LoadedVariant::Placement::undecided);
+}
+
+// Whether the next module's weight is read from its file before anybody asks for the module.
+void expect_read_ahead(size_t budget, LoraApplyMode mode, bool patched) {
+  const SmallNetwork network;
+  std::map<std::string, Tensor, std::less<>> weights = network.base->weights();
+  const auto pages = std::make_shared<residency::testing::UntouchedPages>(size_t{8} << 20);
+  ASSERT_TRUE(pages->ok());
+  Tensor& weight = weights.at("mid.weight");
+  weight = Tensor::view(weight.shape(), DType::f32, pages->bytes().data(), pages);
+  ModuleTable table;
+  for (const ModuleDef& module : network.base->modules()) table.add(module);
+  const auto base = BaseModel::create("toy", std::move(table), std::move(weights), "mapped");
+  ModelPatcher patcher(base, testing::runtime_with(budget, mode, ResidencyMode::dynamic), DType::f32);
+  if (patched) patcher.add_patches({{"mid.weight", network.lora(1).at("mid.weight")}});
+  LoadedVariant variant(patcher.description());
+  ASSERT_EQ(pages->num_touched(), 0U);
+  const LoadedVariant::Part current = variant.use_main(id_of(*base, "conv"));
+  const size_t wanted = (base->weight("mid.weight").size_bytes() + 4095) / 4096;
+  // The test does not end when they do not come.
+  while (pages->num_touched() < wanted) std::this_thread::yield();
+  EXPECT_NE(current.object, nullptr);
+}
+
+TEST(DynamicResidency, TheNextModulesWeightIsReadWhileTheCurrentOneIsInUse) {
+  expect_read_ahead(sizes_of(SmallNetwork()).all * 2, LoraApplyMode::materialised, false);
+  expect_read_ahead(ResidentSet::kUnlimited, LoraApplyMode::materialised, false);
+}
+
+TEST(DynamicResidency, AWeightThatIsMadeInTheForwardOrHasNoRoomIsReadAheadToo) {
+  expect_read_ahead(sizes_of(SmallNetwork()).all * 2, LoraApplyMode::on_demand, true);
+  expect_read_ahead(0, LoraApplyMode::materialised, true);
 }
 
 TEST(DynamicResidency, ClassicResidencyFetchesNothingAhead) {

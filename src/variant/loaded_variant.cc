@@ -1,6 +1,9 @@
 #include "variant/loaded_variant.h"
 
+#include <algorithm>
+
 #include "residency/load_plan.h"
+#include "residency/page_in.h"
 #include "variant/resident_modules.h"
 
 namespace veneer::variant {
@@ -11,15 +14,14 @@ using residency::ResidentSet;
 
 LoadedVariant::LoadedVariant(Description description)
     : description_(std::move(description)), fingerprint_(description_.fingerprint()), slots_(description_.model->modules().size()) {
-  const ResidentSet& residents = *description_.runtime->residents;
-  if (residents.budget_bytes() == ResidentSet::kUnlimited) return;
+  const bool unlimited = description_.runtime->residents->budget_bytes() == ResidentSet::kUnlimited;
   if (description_.runtime->residency == ResidencyMode::dynamic) {
     for (ModuleId module = 0; module < slots_.size(); ++module) {
       const Realisation& how = realisation_locked(module);
-      reserve_ = std::max(reserve_, how.bytes);
+      if (!unlimited) reserve_ = std::max(reserve_, how.bytes);
     }
     prefetcher_ = std::make_unique<residency::Prefetcher>();
-  } else {
+  } else if (!unlimited) {
     plan();
   }
 }
@@ -59,12 +61,29 @@ const Realisation& LoadedVariant::realisation_locked(ModuleId module) {
   return *slot.how;
 }
 
+// The files of the adapters that are in a module's resident.
+std::vector<std::string> LoadedVariant::sources_of(const ModuleDef& def, const Realisation& how) const {
+  std::vector<std::string> out;
+  if (!how.patched || how.weight == Realisation::Weight::base) return out;
+  for (const char* part : {".weight", ".bias"}) {
+    const std::string key = def.name + part;
+    for (const std::span<const patch::PatchRecord> records : {description_.records(key), description_.hook_records(key)}) {
+      for (const patch::PatchRecord& record : records) {
+        const patch::PatchOrigin* origin = record.value->origin();
+        if (origin != nullptr && std::ranges::find(out, origin->file) == out.end()) out.push_back(origin->file);
+      }
+    }
+  }
+  return out;
+}
+
 Lease LoadedVariant::acquire(ModuleId module, const Realisation& how, Keep keep) {
   const ModuleDef& def = description_.model->modules()[module];
   return description_.runtime->residents->acquire({.key = how.key,
                                                    .owner = description_.model,
                                                    .owner_name = description_.model->source_name(),
                                                    .label = def.name,
+                                                   .sources = sources_of(def, how),
                                                    .expected_bytes = how.bytes,
                                                    .keep = keep},
                                                   [&] { return build_module(description_, module, how); });
@@ -159,18 +178,28 @@ void LoadedVariant::prefetch_after(ModuleId module) {
     {
       const std::lock_guard lock(mutex_);
       const Slot& slot = slots_[next];
-      if (slot.object || !slot.how->keep) continue;
+      if (slot.object) continue;
       const ModuleDef& def = description_.model->modules()[next];
       if (def.kind == ModuleKind::embedding && !slot.how->patched) continue;
       how = *slot.how;
     }
     const ResidentSet& residents = *description_.runtime->residents;
-    const size_t held = residents.size_bytes();
-    const size_t budget = residents.budget_bytes();
-    if (residents.contains(how.key) || held > budget || budget - held < how.bytes) return;
-    prefetcher_->request([this, next, how] { acquire(next, how, Keep::cache).reset(); });
+    if (residents.contains(how.key)) return;
+    const size_t held = residents.size_bytes(), budget = residents.budget_bytes();
+    const bool make = how.keep && held <= budget && budget - held >= how.bytes;
+    prefetcher_->request([this, next, how, make] {
+      // Layers are packed at their first use, by all threads; what takes long before that is reading the file.
+      read_stored(next);
+      if (make) acquire(next, how, Keep::cache).reset();
+    });
     return;
   }
+}
+
+void LoadedVariant::read_stored(ModuleId module) const {
+  const ModuleDef& def = description_.model->modules()[module];
+  residency::page_in(description_.model->weight(def.name + ".weight").byte_span());
+  if (def.has_bias) residency::page_in(description_.model->weight(def.name + ".bias").byte_span());
 }
 
 LoadedVariant::Placement LoadedVariant::placement(ModuleId module) const {

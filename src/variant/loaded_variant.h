@@ -93,11 +93,14 @@ class LoadedVariant {
   const Realisation& realisation_locked(ModuleId module);
   residency::Keep keep_for(const Slot& slot, size_t bytes) const;
   Part take(residency::Lease lease, ModuleId module, const size_t* branch);
+  std::vector<std::string> sources_of(const ModuleDef& def, const Realisation& how) const;
   residency::Lease acquire(ModuleId module, const Realisation& how, residency::Keep keep);
   residency::Lease acquire_branch(ModuleId module, const BranchRealisation& branch, residency::Keep keep);
   void plan();
   void pin(ModuleId module);
   void prefetch_after(ModuleId module);
+  // Reads the base's weights of a module from their file where they are not in memory.
+  void read_stored(ModuleId module) const;
 
   const Description description_;
   const Fingerprint fingerprint_;

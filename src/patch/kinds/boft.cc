@@ -85,11 +85,12 @@ class Boft final : public PatchValue {
 }  // namespace
 
 std::shared_ptr<PatchValue> parse_boft(LayerTensors& layer) {
-  const Tensor blocks = layer.find(".oft_blocks");
-  if (!blocks.defined() || blocks.rank() != 4) return nullptr;
+  const Tensor found = layer.find(".oft_blocks");
+  if (!found.defined() || found.rank() != 4) return nullptr;
+  const Tensor blocks = layer.require(".oft_blocks");
   check_factors(blocks.dim(2) == blocks.dim(3) && blocks.num_elements() > 0 && blocks.dim(2) % 2 == 0, "boft", blocks, blocks);
   RotationParts parts;
-  parts.blocks = layer.require(".oft_blocks");
+  parts.blocks = blocks;
   parts.rescale = layer.take(".rescale");
   parts.alpha = layer.alpha();
   parts.dora_scale = layer.dora_scale();

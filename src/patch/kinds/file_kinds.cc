@@ -19,7 +19,11 @@ constexpr std::string_view kLora[] = {".lora_up.weight",
                                       ".lora_linear_layer.up.weight",
                                       ".lora_linear_layer.down.weight",
                                       ".lora_B.default.weight",
-                                      ".lora_A.default.weight"};
+                                      ".lora_A.default.weight",
+                                      ".lora_magnitude_vector",
+                                      ".lora_magnitude_vector.weight",
+                                      ".lora_magnitude_vector.default",
+                                      ".lora_magnitude_vector.default.weight"};
 constexpr std::string_view kLoha[] = {".hada_w1_a", ".hada_w1_b", ".hada_w2_a", ".hada_w2_b", ".hada_t1", ".hada_t2"};
 constexpr std::string_view kLokr[] = {".lokr_w1", ".lokr_w1_a", ".lokr_w1_b", ".lokr_w2", ".lokr_w2_a", ".lokr_w2_b", ".lokr_t2"};
 constexpr std::string_view kGlora[] = {".a1.weight", ".a2.weight", ".b1.weight", ".b2.weight"};

@@ -120,6 +120,22 @@ constexpr std::array<std::array<std::string_view, 2>, 7> kPairs = {{{".lora_up.w
                                                                     {".lora_linear_layer.up.weight", ".lora_linear_layer.down.weight"},
                                                                     {".lora_B.default.weight", ".lora_A.default.weight"}}};
 
+// PEFT's names for DoRA's magnitudes, one per output row: as saved, and with the adapter's name that a model's own state has in it.
+constexpr std::array<std::string_view, 4> kMagnitudes = {".lora_magnitude_vector", ".lora_magnitude_vector.weight", ".lora_magnitude_vector.default",
+                                                         ".lora_magnitude_vector.default.weight"};
+
+// The magnitudes as LyCORIS stores those of output rows, [out, 1]: PEFT has [out], and [1, out, 1, 1] for convolutions, where dora_scale of that
+// shape would mean input columns.
+Tensor take_magnitudes(LayerTensors& layer, const Tensor& up) {
+  for (const std::string_view suffix : kMagnitudes) {
+    const Tensor magnitudes = layer.take(suffix);
+    if (!magnitudes.defined()) continue;
+    check_factors(magnitudes.num_elements() == up.dim(0), "dora", up, magnitudes);
+    return magnitudes.reshape({up.dim(0), 1});
+  }
+  return {};
+}
+
 std::optional<Shape> read_reshape(const Tensor& tensor) {
   if (!tensor.defined()) return std::nullopt;
   const Tensor extents = to_dtype(tensor, DType::f64);
@@ -165,6 +181,7 @@ std::shared_ptr<PatchValue> parse_lora(LayerTensors& layer) {
     factors.reshape = read_reshape(reshape);
     check_parts(factors);
     check_reshape(factors);
+    if (!factors.dora_scale.defined() && layer.compat() == PatchCompat::standard) factors.dora_scale = take_magnitudes(layer, factors.up);
     return std::make_shared<Lora>(std::move(factors), std::move(reshape));
   }
   return nullptr;

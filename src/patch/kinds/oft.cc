@@ -77,11 +77,12 @@ class Oft final : public PatchValue {
 }  // namespace
 
 std::shared_ptr<PatchValue> parse_oft(LayerTensors& layer) {
-  const Tensor blocks = layer.find(".oft_blocks");
-  if (!blocks.defined() || blocks.rank() != 3) return nullptr;
+  const Tensor found = layer.find(".oft_blocks");
+  if (!found.defined() || found.rank() != 3) return nullptr;
+  const Tensor blocks = layer.require(".oft_blocks");
   check_factors(blocks.dim(1) == blocks.dim(2) && blocks.num_elements() > 0, "oft", blocks, blocks);
   RotationParts parts;
-  parts.blocks = layer.require(".oft_blocks");
+  parts.blocks = blocks;
   parts.rescale = layer.take(".rescale");
   parts.alpha = layer.alpha();
   parts.dora_scale = layer.dora_scale();
