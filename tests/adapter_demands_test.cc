@@ -130,7 +130,13 @@ TEST_F(AdapterDemands, AnAdapterThatMakesTheNetworkOverflowIsNamedWithItsTensorA
   for (const std::string& layer : {of_model, of_text}) {
     Tensors tensors = demo_tensors("lora_");
     std::erase_if(tensors, [&](const auto& entry) { return entry.first.starts_with(layer + "."); });
-    for (const char* part : {".lora_up.weight", ".lora_down.weight"}) tensors.emplace_back(layer + part, whole.tensor(layer + part));
+    const auto ones = [](const Shape& shape) {
+      Tensor out = Tensor::empty(shape, DType::f32);
+      for (float& value : out.mutable_floats()) value = 1;
+      return out;
+    };
+    tensors.emplace_back(layer + ".lora_up.weight", ones({whole.tensor(layer + ".lora_up.weight").dim(0), 1}));
+    tensors.emplace_back(layer + ".lora_down.weight", ones({1, whole.tensor(layer + ".lora_down.weight").dim(1)}));
     tensors.emplace_back(layer + ".alpha", Tensor::from(Shape({1}), std::vector<float>{1e38F}));
     write("wild.safetensors", tensors);
     for (const char* mode : {"materialised", "branch"}) {
