@@ -138,6 +138,13 @@ class Compat(unittest.TestCase):
         answer = self.edit({"cfg": "much"}, [("image", png(64, 64))])
         self.assertEqual((answer.status, answer.json["error"]["extra_info"]["field"]), (400, "cfg"))
 
+    def test_variants_are_refused_with_field_and_rule(self):
+        for body, field, rule in (({"strength": "strong"}, "strength", "from -100 to 100"), ({"strength": 101}, "strength", "from -100 to 100"), ({"lora_path": 5}, "lora_path", "text"),
+                                  ({"adapters": [{"name": self.loras[0], "strenght": 1}]}, "adapters[0].strenght", "strength"), ({"adapters": "x"}, "adapters", "list of objects")):
+            error = self.post("/v1/load_lora_adapter", {"lora_name": "refused", "lora_path": self.loras[0], **body}, 400)["error"]
+            self.assertEqual(error["extra_info"]["field"], field)
+            self.assertIn(rule, error["message"])
+
     def test_adapters_with_values_that_are_no_numbers_are_refused(self):
         models = tempfile.mkdtemp(prefix="veneer_nan_")
         self.addCleanup(shutil.rmtree, models, True)

@@ -48,7 +48,9 @@ class HotSwap(ModelServer):
             source = self.b if turn % 2 == 0 else self.a
             self.place(source)
             done = self.load(server, force_reload=turn % 3 == 0)
-            self.assertEqual((done["status"], done["version_hash"]), ("loaded", sha256(source)))
+            # A job may have let the file take its name before, and that is hashed by itself where the machine is slow.
+            self.assertIn(done["status"], ("loaded",) if turn % 3 == 0 else ("loaded", "unchanged"))
+            self.assertEqual(done["version_hash"], sha256(source))
         stop.set()
         for thread in clients:
             thread.join()

@@ -45,6 +45,9 @@ class Client(threading.Thread):
                     answer = connection.recv(65536)
                     if answer.startswith(b"HTTP/1.1 200"):
                         self.accepted += 1
+                    elif answer.startswith(b"HTTP/1.1 429"):
+                        time.sleep(0.05)  # they post faster than the machine runs them: once more
+                        i -= 1
                     else:
                         self.failures.append(answer[:300])
         except Exception as error:  # told below
@@ -71,7 +74,7 @@ def run(server, rounds, seconds):
 
 
 def main():
-    with Server(PROGRAM, "client_buffer=1048576") as server:
+    with Server(PROGRAM, "client_buffer=1048576", "max_queue=2000") as server:
         # All messages go to a client that never reads one.
         deaf = Socket(server.port, "/ws?clientId=deaf")
         warm, _ = run(server, PROMPTS // 2, 0)

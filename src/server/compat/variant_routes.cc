@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "engine/describe_variant.h"
+#include "server/compat/members.h"
 #include "server/compat/picture_request.h"
 #include "server/compat/routes.h"
 #include "veneer/error.h"
@@ -9,19 +10,8 @@
 namespace veneer::server {
 namespace {
 
-std::string text_member(const Json& body, const char* name) {
-  const auto at = body.find(name);
-  if (at == body.end()) return {};
-  if (!at->is_string()) throw HttpError(400, "invalid_request", std::string(name) + " must be text");
-  return at->get<std::string>();
-}
-
-double strength_of(const Json& json) {
-  const auto at = json.find("strength");
-  if (at == json.end()) return 1;
-  if (!at->is_number()) throw HttpError(400, "invalid_request", "strength must be a number");
-  return at->get<double>();
-}
+constexpr Members::Style kStyle{400, "invalid_request", false};
+constexpr double kMostStrength = 100;  // LoraLoader's range
 
 Json model_json(const std::string& id, const std::string& parent, int64_t created) {
   return {{"id", id},           {"object", "model"},
@@ -47,27 +37,31 @@ Response list_models(const Services& services, const VariantBook& book) {
 
 // One adapter by lora_path (or several in `adapters`) on `base_model`.
 NamedVariant read_variant(const Json& body, const Services& services, const VariantBook& book) {
+  const Members members(body, kStyle);
   NamedVariant out;
-  out.name = text_member(body, "lora_name");
-  if (out.name.empty() || out.name.size() > 200) throw HttpError(400, "invalid_request", "lora_name is missing or too long");
-  const std::string base = text_member(body, "base_model");
+  out.name = members.text("lora_name");
+  if (out.name.empty() || out.name.size() > 200) members.refuse("lora_name", "must be text of 1 to 200 bytes");
+  const std::string base = members.text("base_model");
   if (const auto parent = book.find(base)) {
     out.parent = parent->parent;
     out.adapters = parent->adapters;
   } else {
     out.parent = checkpoint_name(services, base);
   }
-  const auto list = body.find("adapters");
-  if (list != body.end()) {
-    if (!list->is_array()) throw HttpError(400, "invalid_request", "adapters must be a list of objects with name and strength");
-    if (list->size() > kMaxAdapters) throw HttpError(400, "invalid_request", "A model takes at most 64 adapters");
-    for (const Json& adapter : *list) {
-      if (!adapter.is_object()) throw HttpError(400, "invalid_request", "adapters must be a list of objects with name and strength");
-      out.adapters.emplace_back(lora_file_name(services, text_member(adapter, "name")), strength_of(adapter));
+  if (const Json* list = members.find("adapters")) {
+    const char* rule = "must be a list of objects with name and strength";
+    if (!list->is_array()) members.refuse("adapters", rule);
+    if (list->size() > kMaxAdapters) members.refuse("adapters", "must be at most 64: a model takes no more");
+    for (size_t i = 0; i < list->size(); ++i) {
+      if (!(*list)[i].is_object()) members.refuse("adapters", rule);
+      const Members adapter((*list)[i], kStyle, "adapters[" + std::to_string(i) + "].");
+      adapter.require_known({"name", "strength"});
+      out.adapters.emplace_back(lora_file_name(services, adapter.text("name")), adapter.number("strength", 1, -kMostStrength, kMostStrength));
     }
   } else {
-    const std::string path = text_member(body, "lora_path");
-    out.adapters.emplace_back(lora_file_name(services, path.empty() ? out.name : path), strength_of(body));
+    const std::string path = members.text("lora_path");
+    const double strength = members.number("strength", 1, -kMostStrength, kMostStrength);
+    out.adapters.emplace_back(lora_file_name(services, path.empty() ? out.name : path), strength);
   }
   if (out.adapters.size() > kMaxAdapters) throw HttpError(400, "invalid_request", "A model takes at most 64 adapters");
   return out;
@@ -96,7 +90,8 @@ Response load_adapter(const Request& request, const Services& services, VariantB
 }
 
 Response unload_adapter(const Request& request, VariantBook& book) {
-  const std::string name = text_member(parse_object(request), "lora_name");
+  const Json body = parse_object(request);
+  const std::string name = Members(body, kStyle).text("lora_name");
   book.remove(name);
   return json_response(Json{{"unloaded", name}});
 }
