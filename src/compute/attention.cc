@@ -145,7 +145,7 @@ Tensor attention(Context& context, const AttentionOperand& q, const AttentionOpe
   } else if (amx_native()) {
     attention_by_matmuls(context, q, k, v, shape, y);
   } else {
-    // Without tiles, oneDNN's products in bf16 take 1.5 to 2.9 times as long on Intel's CPUs (docs/performance.md).
+    // Without tiles, oneDNN's products in bf16 take 1.8 to 3.1 times as long on Intel's CPUs (docs/performance.md).
     attention_by_tiles<uint16_t>(context, q, k, v, shape, y);
   }
   return y;
