@@ -38,8 +38,8 @@ void copy_rows(const uint16_t* from, size_t stride, size_t rows, size_t columns,
 // Floats of working memory for one call, aligned to 64 bytes.
 size_t attention_scratch(size_t head_dim);
 
-// On the calling thread. A query's bits depend on nothing but itself, the keys, the values and the instruction set. Scores that are infinite or no
-// numbers make results that are no numbers, as in softmax(q k^T) v.
+// On the calling thread. A query's bits depend on nothing but itself, the keys, the values and the instruction set (one with vectors of 4 and more).
+// Scores that are infinite or no numbers make results that are no numbers, as in softmax(q k^T) v.
 void attend(const AttentionHead& head, const AttentionBlock<float>& block, float* scratch);
 void attend(const AttentionHead& head, const AttentionBlock<uint16_t>& block, float* scratch);  // bf16 queries and results
 

@@ -208,6 +208,22 @@ TEST(Weights, EverySourceDtypeAndAnUnalignedMappingIsAccepted) {
   }
 }
 
+TEST(Weights, AnEnlargingConvolutionCountsWhatItHasMade) {
+  const Layer l = layer({64, 32, 3, 3}, DType::f32, 13);
+  const Tensor in_file = Tensor::view(l.weight.shape(), DType::f32, l.weight.bytes(), std::make_shared<Tensor>(l.weight));
+  const auto of = [](const Tensor& weight, const ConvGeometry& geometry) { return Conv2d::create(weight, {}, geometry, DType::f32); };
+  const auto plain = of(in_file, ConvGeometry::same3x3()), odd = of(in_file, ConvGeometry::enlarging3x3());
+  const size_t kernels = odd->size_bytes();
+  const Tensor x = random_tensor({1, 4, 4, 32}, 3);
+  Context context;
+  (void)plain->forward(context, x);
+  (void)odd->forward(context, {x, 7, 8});
+  EXPECT_EQ(odd->size_bytes(), plain->size_bytes()) << "no kernels for doubled pictures yet";
+  (void)odd->forward(context, {x, 8, 8});
+  EXPECT_EQ(odd->size_bytes(), plain->size_bytes() + kernels);
+  EXPECT_EQ(of(l.weight, ConvGeometry::enlarging3x3())->size_bytes(), kernels + l.weight.size_bytes()) << "a weight of its own stays";
+}
+
 TEST(Weights, CompactStorageHalvesTheMemoryAndChangesNoBit) {
   const Layer matrix = layer({96, 64}, DType::f32, 5), kernel = layer({128, 64, 3, 3}, DType::f32, 6);
   for (const DType source : {DType::f16, DType::bf16, DType::f8_e4m3fn, DType::f8_e5m2}) {

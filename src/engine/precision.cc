@@ -1,5 +1,6 @@
 #include "engine/precision.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>

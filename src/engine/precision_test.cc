@@ -66,8 +66,9 @@ TEST_F(PrecisionTest, AFileOfAnotherMachineOrADamagedOneIsReplaced) {
   fs::create_directories(folder_);
   for (const char* text : {"", "{", "[]", "null", R"({"machine": 1})", R"({"machine": "another", "gflops_of_one_thread": {"f32": 1, "bf16": 99}})"}) {
     std::ofstream(folder_ / "machine.json") << text;
-    EXPECT_GT(rates_of_machine(folder_).f32, 1) << text;
-    EXPECT_NE(content(), text);
+    rates_of_machine(folder_);
+    EXPECT_EQ(content().find("another"), std::string::npos) << text;
+    EXPECT_NE(content().find("gflops_of_one_thread"), std::string::npos) << text;
   }
 }
 

@@ -27,7 +27,11 @@ Error not_finite(std::string_view what, const variant::ModelView& view) {
   Error error = plain_error(what);
   const auto* of_variant = dynamic_cast<const variant::VariantView*>(&view);
   if (of_variant == nullptr) return error;
-  for (const auto& [name, value] : variant::suspects(of_variant->variant().description())) error = error.with(name, value);
+  try {
+    for (const auto& [name, value] : variant::suspects(of_variant->variant().description())) error = error.with(name, value);
+  } catch (const Error&) {
+    // The search may fail where the network did not, for want of memory: what it should explain is said all the same.
+  }
   return error;
 }
 

@@ -6,6 +6,7 @@
 #include "compute/stored_linear.h"
 #include "patch/branch_factors.h"
 #include "patch/patched_rows.h"
+#include "tensor/convert.h"
 #include "variant/resident_modules.h"
 #include "veneer/error.h"
 
@@ -107,6 +108,24 @@ size_t expected_bytes(const Description& description, const ModuleDef& def, bool
   return static_cast<size_t>(weight.num_elements()) * sizeof(float) + bias;
 }
 
+// A patched weight that is computed anew, as a whole, each time that it is asked for: for layers that keep their source, but not in memory.
+class RemadeWeight final : public compute::RowSource {
+ public:
+  RemadeWeight(Description description, std::string key, Hooked hooked)
+      : description_(std::move(description)), key_(std::move(key)), hooked_(hooked), shape_(description_.patched_shape(key_)) {}
+  const Shape& shape() const override { return shape_; }
+  void rows(int64_t first, int64_t count, std::span<float> out) const override {
+    const Tensor weight = description_.patched_weight(key_, DType::f32, hooked_);
+    copy_to_f32(weight.slice(first, count), out);
+  }
+
+ private:
+  Description description_;
+  std::string key_;
+  Hooked hooked_;
+  Shape shape_;
+};
+
 // The weight as the packer should read it: the stored tensor itself when nothing changes it, rows that are patched while they are packed where all
 // records allow that.
 compute::WeightSource source_weight(const Description& description, const std::string& key, Hooked hooked) {
@@ -119,6 +138,13 @@ compute::WeightSource source_weight(const Description& description, const std::s
     return {std::make_shared<const patch::PatchedRows>(std::move(*rows))};
   }
   return description.patched_weight(key, DType::f32, hooked);
+}
+
+// The same for a layer that keeps it: what was computed here shows that it can be, and goes.
+compute::WeightSource kept_source(const Description& description, const std::string& key, Hooked hooked) {
+  compute::WeightSource source = source_weight(description, key, hooked);
+  if (source.made() != nullptr || !source.stored().writable()) return source;
+  return {std::make_shared<const RemadeWeight>(description, key, hooked)};
 }
 
 Error with_key(const Error& error, const std::string& key) { return error.find("key").empty() ? error.with("key", key) : error; }
@@ -163,7 +189,8 @@ std::shared_ptr<const residency::Resident> build_module(const Description& descr
   const std::string key = weight_key(def);
   const auto weight = [&]() -> compute::WeightSource {
     if (how.weight == Realisation::Weight::base) return description.model->weight(key);
-    return source_weight(description, key, how.weight == Realisation::Weight::patched ? Hooked::yes : Hooked::no);
+    const Hooked hooked = how.weight == Realisation::Weight::patched ? Hooked::yes : Hooked::no;
+    return def.geometry.enlarges ? kept_source(description, key, hooked) : source_weight(description, key, hooked);
   };
   const auto bias = [&] { return def.has_bias ? description.patched_weight(bias_key(def)) : Tensor(); };
   const DType dtype = description.compute_dtype;

@@ -90,6 +90,7 @@ Error::Context suspects(const Description& description) {
       after = patched;
       worst = key;
     }
+    if (std::isinf(most)) break;  // nothing grows more
   }
   if (worst.empty()) return broken_base(*description.model);
   const auto records = description.all_records(worst, Description::Hooked::yes);
