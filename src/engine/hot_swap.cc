@@ -90,7 +90,7 @@ SwapOutcome HotSwap::load(const SwapRequest& request, const std::function<bool()
   return load_now({.type = kind, .name = name, .force = request.force, .expected_sha256 = request.expected_sha256}, stop);
 }
 
-SwapOutcome HotSwap::load_now(const SwapRequest& request, const std::function<bool()>& stop) {
+SwapOutcome HotSwap::load_now(const SwapRequest& request, const std::function<bool()>& stop, const nodes::OpenModelPtr& in_place_of) {
   nodes::ModelStore& models = core_.models();
   registry::Library& library = core_.environment().get<registry::Library>();
   const auto looked_at = models.files_of(request.type, request.name);
@@ -127,13 +127,19 @@ SwapOutcome HotSwap::load_now(const SwapRequest& request, const std::function<bo
       if (now && now->model == before->model) return out;
     }
     out.ready_bytes = make_ready(*opened);
-    models.bind(opened, out.sha256);
-    out.changed = true;
+    if (in_place_of == nullptr) {
+      models.bind(opened, out.sha256);
+      out.changed = true;
+    } else {
+      out.changed = models.bind_in_place_of(in_place_of, opened, out.sha256);
+    }
     return out;
   } catch (const Error& error) {
     // A file that is still written is looked at again.
     const bool refused = error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported;
-    if (refused && looked_at) models.keep_serving(request.type, request.name, *looked_at, error.what());
+    const auto now = models.binding(request.type, request.name);
+    const bool taken_away = in_place_of != nullptr && (!now || now->model != in_place_of);
+    if (refused && looked_at && !taken_away) models.keep_serving(request.type, request.name, *looked_at, error.what());
     throw;
   }
 }
@@ -179,7 +185,8 @@ void HotSwap::complete(const nodes::ModelStore::Binding& binding, const std::fun
   const std::unique_lock one_at_a_time(*own, std::try_to_lock);
   if (!one_at_a_time.owns_lock()) return;  // a load, which does all of it by itself
   if (binding.awaits_check) {
-    load_now({.type = model->kind, .name = model->name}, stop);
+    const auto now = core_.models().binding(model->kind, model->name);
+    if (now && now->model == model && now->awaits_check) load_now({.type = model->kind, .name = model->name}, stop, model);
     return;
   }
   // What else lies there by now is not the content that serves, and another model may have the name.

@@ -75,7 +75,8 @@ class HotSwap {
  private:
   std::shared_ptr<std::mutex> mutex_of(const std::string& name);
   // `request` by the present names of kind and model; the name's mutex is held.
-  SwapOutcome load_now(const SwapRequest& request, const std::function<bool()>& stop);
+  // With `in_place_of` only while the name stands for that model: somebody may take the name away meanwhile.
+  SwapOutcome load_now(const SwapRequest& request, const std::function<bool()>& stop, const nodes::OpenModelPtr& in_place_of = nullptr);
   void complete(const nodes::ModelStore::Binding& binding, const std::function<bool()>& stop);
   const Core& core_;
   std::mutex mutex_;

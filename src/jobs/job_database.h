@@ -62,6 +62,8 @@ class JobDatabase {
   explicit JobDatabase(const std::filesystem::path& file, bool wait_for_disk = false);
 
   void begin() { connection_.run("BEGIN IMMEDIATE"); }
+  // For readers: all they see is of one moment.
+  void begin_reading() { connection_.run("BEGIN"); }
   void commit() { connection_.run("COMMIT"); }
   void rollback() { connection_.run("ROLLBACK"); }
 

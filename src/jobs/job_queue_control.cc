@@ -8,12 +8,34 @@
 #include "veneer/error.h"
 
 namespace veneer::jobs {
+namespace {
+
+// The journal writes meanwhile.
+class OneMoment {
+ public:
+  explicit OneMoment(JobDatabase& database) : database_(database) { database_.begin_reading(); }
+  ~OneMoment() {
+    try {
+      database_.commit();
+    } catch (const Error&) {
+      // Nothing was written.
+    }
+  }
+  OneMoment(const OneMoment&) = delete;
+  OneMoment& operator=(const OneMoment&) = delete;
+
+ private:
+  JobDatabase& database_;
+};
+
+}  // namespace
 
 template <typename Plain, typename Patched>
 auto JobQueue::read(Plain plain, Patched patched) -> decltype(plain(std::declval<JobDatabase&>())) {
   journal_.flush();
   const std::vector<JobChangePtr> unwritten = journal_.unwritten();
   const std::lock_guard lock(reader_mutex_);
+  const OneMoment moment(reader_);
   if (unwritten.empty()) return plain(reader_);
   UnwrittenJobs jobs(reader_, unwritten);
   return patched(jobs);

@@ -452,6 +452,31 @@ TEST_F(JobQueueTest, AChangeThatTheDiskDoesNotTakeIsKeptAndTriedAgain) {
   EXPECT_TRUE(JobDatabase(options_.database).find("a"));
 }
 
+TEST_F(JobQueueTest, NothingThatSomebodyWaitsForGoesAheadOfWhatTheDiskRefused) {
+  Journal journal(options_.database);
+  Job one = job("a");
+  one.sequence = 1;
+  journal.post([&](JobDatabase& db) { db.insert(one); });
+  journal.flush();
+  // In one pass: a change that the disk refuses, then one that is awaited.
+  std::atomic<bool> full = true, posted = false;
+  journal.post([&](JobDatabase&) {
+    while (!posted) std::this_thread::yield();
+  });
+  journal.post([&](JobDatabase&) {
+    if (full) throw Error(ErrorCode::invalid, "cannot be written", {{"storage", "database or disk is full"}});
+  });
+  const Journal::Ticket forget = journal.post_awaited([](JobDatabase& db) { db.forget_all(); });
+  posted = true;
+  EXPECT_THROW(journal.wait(forget), Error);
+  EXPECT_EQ(journal.kept(), 1U);
+  full = false;
+  journal.post([](JobDatabase& db) { db.probe(); });
+  journal.flush();
+  EXPECT_EQ(journal.kept(), 0U);
+  EXPECT_NO_THROW(journal.wait(journal.post_awaited([](JobDatabase& db) { db.forget_all(); })));
+}
+
 TEST_F(JobQueueTest, AChangeThatNothingCanMakeIsGivenUp) {
   std::atomic<int> tries = 0;
   Journal journal(options_.database);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "veneer/error.h"
@@ -76,7 +77,7 @@ std::string Journal::fault() const {
 
 size_t Journal::kept() const {
   const std::lock_guard lock(mutex_);
-  return kept_.size();
+  return num_kept_;
 }
 
 std::vector<JobChangePtr> Journal::unwritten() const {
@@ -105,6 +106,7 @@ void Journal::run() {
     lock.lock();
     if (!batch.empty()) fault_ = std::move(fault);
     kept_ = std::move(again);
+    num_kept_ = kept_.size();
     unwritten_.clear();
     for (const Posted& posted : kept_) {
       if (posted.meaning) unwritten_.push_back(posted.meaning);
@@ -130,15 +132,33 @@ std::string Journal::write(std::vector<Posted>& batch, std::vector<Posted>& agai
   } catch (const std::exception&) {
     // Nothing was begun.
   }
+  const auto tell = [&](Ticket ticket, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    failed_.emplace(ticket, why);
+  };
+  // What the disk did not take of this pass stays before what was posted later: steps of a job keep their order, and what somebody waits for does not
+  // go ahead of what it was said to follow.
+  std::string refused;
+  std::set<int64_t> jobs_behind;
   for (Posted& posted : batch) {
+    if (posted.failing == Failing::is_told && !refused.empty()) {
+      tell(posted.ticket, refused);
+      continue;
+    }
+    if (posted.meaning && jobs_behind.contains(posted.meaning->sequence)) {
+      again.push_back(std::move(posted));
+      continue;
+    }
     try {
       posted.change(database_);
     } catch (const std::exception& error) {
       fault = error.what();
+      const bool by_disk = is_storage_fault(error);
       if (posted.failing == Failing::is_told) {
-        const std::lock_guard lock(mutex_);
-        failed_.emplace(posted.ticket, fault);
-      } else if (posted.failing == Failing::is_kept && (is_storage_fault(error) || ++posted.tries < kMostTries)) {
+        tell(posted.ticket, fault);
+      } else if (posted.failing == Failing::is_kept && (by_disk || ++posted.tries < kMostTries)) {
+        if (by_disk) refused = fault;
+        if (posted.meaning) jobs_behind.insert(posted.meaning->sequence);
         again.push_back(std::move(posted));
       }
     }

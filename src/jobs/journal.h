@@ -35,7 +35,7 @@ class Journal {
   Ticket post(JobChange change);
   // The same, but not tried again.
   Ticket post_once(Change change);
-  // For `wait`, once: why the change could not be written is kept until then.
+  // For `wait`, once: why the change could not be written is kept until then. It is not written either where the disk refuses one before it.
   Ticket post_awaited(Change change);
   // Returns once the change, and all before it, were tried: they are in the file, or kept for another try. Throws Error(internal) when an awaited one
   // could not be written.
@@ -68,7 +68,8 @@ class Journal {
   std::condition_variable posted_, written_;
   std::vector<Posted> changes_;
   std::vector<Posted> kept_;             // in order, before all others
-  std::vector<JobChangePtr> unwritten_;  // of them, also while they are tried again
+  size_t num_kept_ = 0;                  // as of the last pass, also while they are tried again
+  std::vector<JobChangePtr> unwritten_;  // of them, likewise
   Ticket last_posted_ = 0, last_written_ = 0;
   std::unordered_map<Ticket, std::string> failed_;  // awaited changes whose waiter has not come yet
   std::string fault_;

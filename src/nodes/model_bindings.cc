@@ -203,10 +203,24 @@ void ModelStore::bind(const OpenModelPtr& model, std::string sha256) {
   const FileId id = id_of(*model->file);
   Bound before;  // let go after the lock
   const std::lock_guard lock(shared_->mutex);
+  before = bind_locked(model, id, std::move(sha256));
+}
+
+bool ModelStore::bind_in_place_of(const OpenModelPtr& expected, const OpenModelPtr& model, std::string sha256) {
+  const FileId id = id_of(*model->file);
+  Bound before;  // let go after the lock
+  const std::lock_guard lock(shared_->mutex);
+  const auto at = shared_->bound.find({model->kind, model->name});
+  if (at == shared_->bound.end() || at->second.model != expected) return false;
+  before = bind_locked(model, id, std::move(sha256));
+  return true;
+}
+
+ModelStore::Bound ModelStore::bind_locked(const OpenModelPtr& model, const FileId& id, std::string sha256) {
   if (model->model) supersede(shared_->unets, id, model->model->network, model->model->patcher.model());
   if (model->clip) supersede(shared_->clips, id, model->clip->network, model->clip->patcher.model());
   if (model->vae) supersede(shared_->vaes, id, model->vae->network, model->vae->patcher.model());
-  before = std::exchange(shared_->bound[{model->kind, model->name}], Bound{model, std::move(sha256), id.files, std::nullopt, ""});
+  return std::exchange(shared_->bound[{model->kind, model->name}], Bound{model, std::move(sha256), id.files, std::nullopt, ""});
 }
 
 void ModelStore::rebind(const OpenModelPtr& model, const FileIdentities& files, std::string sha256) {

@@ -84,6 +84,8 @@ class ModelStore {
   };
   // From now on the name stands for the model.
   void bind(const OpenModelPtr& model, std::string sha256);
+  // The same if the name still stands for `before`: false, with nothing changed, when somebody unbound it or bound it to another model meanwhile.
+  [[nodiscard]] bool bind_in_place_of(const OpenModelPtr& before, const OpenModelPtr& model, std::string sha256);
   // The model goes on serving under its name: its files were replaced by those, of the same content.
   void rebind(const OpenModelPtr& model, const FileIdentities& files, std::string sha256);
   // The hash of what the name is bound to, if that is still the model.
@@ -153,6 +155,8 @@ class ModelStore {
     bool lost = false;                          // see Binding
   };
 
+  // With the lock held. Returns what the name stood for.
+  Bound bind_locked(const OpenModelPtr& model, const FileId& id, std::string sha256);
   // One opened part of a file. Held weakly: the values that nodes pass on keep it.
   template <typename Network>
   struct Part {

@@ -184,6 +184,18 @@ TEST_F(ModelStoreTest, TheFaultGoesWhenTheFileComesBack) {
   EXPECT_EQ(store().binding("loras", kName)->fault, "");
 }
 
+TEST_F(ModelStoreTest, ANameThatSomebodyTookAwayIsNotBoundInPlaceOfWhatItStoodFor) {
+  const OpenModelPtr first = store().open("loras", kName, false), second = store().open("loras", kName, true);
+  store().bind(first, "1");
+  EXPECT_TRUE(store().bind_in_place_of(first, second, "2"));
+  EXPECT_EQ(store().binding("loras", kName)->sha256, "2");
+  EXPECT_FALSE(store().bind_in_place_of(first, first, "3")) << "it is another's by now";
+  EXPECT_EQ(store().binding("loras", kName)->sha256, "2");
+  EXPECT_TRUE(store().unbind("loras", kName));
+  EXPECT_FALSE(store().bind_in_place_of(second, second, "4"));
+  EXPECT_TRUE(store().bindings().empty());
+}
+
 TEST_F(ModelStoreTest, OtherNamesAndRightsOfABoundFileMakeNoOtherModel) {
   const OpenModelPtr model = store().open("loras", kName, false);
   store().bind(model, "hash");
