@@ -32,8 +32,9 @@ struct EngineOptions {
   std::string input_folder = "input";    // where LoadImage looks
   std::string output_folder = "output";  // where SaveImage writes
   std::string temp_folder = {};          // where PreviewImage writes; empty: the folder temp in the output folder
-  // "auto": bf16 where it is faster on this machine, else f32 with weights kept in 16 bits where their file has them so: the results of "f32" in half the
-  // memory, for a few hundredths of a step. Or "f32" (the same bits on every run), or "bf16". What is faster is measured once and noted in cache_folder.
+  // "auto": bf16 where the CPU computes it natively (AMX-BF16, AVX512-BF16), else f32 with weights kept in 16 bits where their file has them so: the
+  // results of "f32" in half the memory, for some hundredths of a step. "fastest": the faster of these two on this machine, which is measured once
+  // and noted in cache_folder. Or "f32" (the same bits on every run), or "bf16".
   std::string dtype = "auto";
   int threads = 0;  // 0: one per core that the process may use
   // Bytes of ready-to-run weights that may stay in memory; what is over it is read, patched and packed again inside of each forward, with the same

@@ -72,13 +72,14 @@ Precision choose_precision(const std::string& name, const RatesOfMachine& rates)
   if (name == "f32") return {};
   if (name == "bf16") {
     if (!compute::bf16_supported())
-      throw Error(ErrorCode::unsupported, "this CPU cannot compute in bf16", {{"dtype", name}, {"allowed", "auto f32"}});
+      throw Error(ErrorCode::unsupported, "this CPU cannot compute in bf16", {{"dtype", name}, {"allowed", "auto fastest f32"}});
     return {DType::bf16};
   }
-  if (name != "auto") throw Error(ErrorCode::invalid, "unknown dtype", {{"dtype", name}, {"allowed", "auto f32 bf16"}});
-  // Tiles are several times as fast, and without instructions for it bf16 is f32 with conversions.
-  if (compute::amx_native()) return {DType::bf16};
+  const bool fastest = name == "fastest";
+  if (!fastest && name != "auto") throw Error(ErrorCode::invalid, "unknown dtype", {{"dtype", name}, {"allowed", "auto fastest f32 bf16"}});
+  // Without instructions for it bf16 is f32 with conversions, and with tiles it is several times as fast.
   if (!compute::bf16_native()) return compact;
+  if (!fastest || compute::amx_native()) return {DType::bf16};
   const compute::ProductRates measured = rates();
   return measured.bf16 > kWorthIt * measured.f32 ? Precision{DType::bf16} : compact;
 }

@@ -20,7 +20,7 @@ struct Precision {
 // Measures, or says what was measured before.
 using RatesOfMachine = std::function<compute::ProductRates()>;
 
-// `name` as in EngineOptions::dtype. "auto" is what is faster here: bf16, or f32 with weights kept in 16 bits where they lie so in their file. Throws
+// `name` as in EngineOptions::dtype. Where f32 is not asked for by name, its weights are kept in 16 bits where they lie so in their file. Throws
 // Error(invalid) for an unknown name, Error(unsupported) for bf16 where the CPU cannot.
 Precision choose_precision(const std::string& name, const RatesOfMachine& rates);
 

@@ -27,8 +27,13 @@ class PrecisionTest : public testing::Test {
   fs::path folder_ = fs::path(testing::TempDir()) / "precision_test";
 };
 
-TEST_F(PrecisionTest, AutoIsWhatIsFasterHere) {
-  const auto choice = [](double f32, double bf16) { return choose_precision("auto", [=] { return compute::ProductRates{f32, bf16}; }); };
+TEST_F(PrecisionTest, AutoIsBf16WhereTheCpuHasItAndNeedsNoMeasurement) {
+  const auto never = []() -> compute::ProductRates { throw std::logic_error("measured"); };
+  EXPECT_EQ(choose_precision("auto", never), compute::bf16_native() ? Precision{DType::bf16} : kCompact);
+}
+
+TEST_F(PrecisionTest, FastestIsWhatIsFasterHere) {
+  const auto choice = [](double f32, double bf16) { return choose_precision("fastest", [=] { return compute::ProductRates{f32, bf16}; }); };
   if (compute::amx_native()) {
     EXPECT_EQ(choice(2, 1), Precision{DType::bf16}) << "tiles need no measurement";
   } else if (!compute::bf16_native()) {
