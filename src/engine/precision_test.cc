@@ -1,6 +1,7 @@
 #include "engine/precision.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -24,7 +25,8 @@ class PrecisionTest : public testing::Test {
     text << std::ifstream(folder_ / "machine.json").rdbuf();
     return text.str();
   }
-  fs::path folder_ = fs::path(testing::TempDir()) / "precision_test";
+  // Tests run side by side, each in a process of its own.
+  fs::path folder_ = fs::path(testing::TempDir()) / ("precision_test-" + std::to_string(::getpid()));
 };
 
 TEST_F(PrecisionTest, AutoIsBf16WhereTheCpuHasItAndNeedsNoMeasurement) {
