@@ -86,6 +86,10 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(lines[0], r"^KSampler \(5\) \[#+\] 2/2  [0-9.]+ s$")
         self.assertRegex(lines[1], r"^1 picture in [0-9.]+ s$")
 
+    def test_every_dtype_that_the_help_names_draws(self):
+        for dtype in ("auto", "fastest", "f32"):
+            self.run_workflow(small_workflow(), "--dtype", dtype, code=0)
+
     def test_json_describes_the_pictures_and_nothing_else_is_printed(self):
         run = self.run_workflow(small_workflow(), "--json", code=0)
         self.assertEqual(run.stderr, "")

@@ -79,7 +79,7 @@ void EngineFlags::add_plugin_flags(CLI::App& app) {
 void EngineFlags::add_compute_flags(CLI::App& app) {
   app.add_option("--dtype", options.dtype,
                  "auto (bf16 where the CPU has instructions for it), fastest (bf16 or f32, as measured here once), f32 or bf16")
-      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+      ->check(CLI::IsMember({"auto", "fastest", "f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: one per core")->check(CLI::Range(0, 1024))->capture_default_str();
   app.add_option("--isa", options.max_isa, "the best instruction set to use, by name; default: what the CPU has")->type_name("NAME");
