@@ -88,7 +88,7 @@ class CommandLine(unittest.TestCase):
 
     def test_every_dtype_that_the_help_names_draws(self):
         for dtype in ("auto", "fastest", "f32"):
-            self.run_workflow(small_workflow(), "--dtype", dtype, code=0)
+            self.veneer("run", self.workflow(small_workflow()), "--models", SOURCE / "models/demo", "--output", self.output, "--dtype", dtype, code=0)
 
     def test_json_describes_the_pictures_and_nothing_else_is_printed(self):
         run = self.run_workflow(small_workflow(), "--json", code=0)
