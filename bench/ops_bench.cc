@@ -124,25 +124,40 @@ BENCHMARK(linear)
     ->ArgsProduct({{512}, {1280}, {1280, 10240}, {0, 1}})
     ->ArgsProduct({{2}, {1280}, {320}, {0, 1}});
 
-void convolution(benchmark::State& state) {
+// GFLOP/s are those of the sum over taps, also where fewer products are computed.
+void run_convolution(benchmark::State& state, int64_t batch, int64_t taps, const compute::ConvGeometry& geometry) {
   const int64_t side = state.range(0), in = state.range(1), out = state.range(2);
   const DType dtype = dtype_of(state.range(3));
   if (skip(state, dtype)) return;
   compute::BlockCache cache;
   compute::Context context{.scratch = cache, .dtype = dtype};
-  const auto layer = compute::Conv2d::create(ramp({out, in, 3, 3}, dtype), ramp({out}, DType::f32), compute::ConvGeometry::same3x3(), dtype);
-  const Tensor x = ramp({2, side, side, in}, dtype), residual = ramp({2, side, side, out}, dtype);
+  const auto layer = compute::Conv2d::create(ramp({out, in, taps, taps}, dtype), ramp({out}, DType::f32), geometry, dtype);
+  const Tensor x = ramp({batch, side, side, in}, dtype), residual = ramp({batch, side, side, out}, dtype);
   (void)layer->forward(context, x, {compute::Activation::none, &residual});  // packs the weights
   for (auto _ : state) (void)layer->forward(context, x, {compute::Activation::none, &residual});
-  count_flops(state, 2.0 * 9 * 2 * static_cast<double>(side * side * in * out));
+  count_flops(state, 2.0 * static_cast<double>(taps * taps * batch * side * side * in * out));
 }
+
+void convolution(benchmark::State& state) { run_convolution(state, 2, 3, compute::ConvGeometry::same3x3()); }
 BENCHMARK(convolution)
     ->UseRealTime()
-    ->ArgsProduct({{64}, {4, 320}, {320}, {0, 1}})
+    ->ArgsProduct({{64}, {4, 320, 640, 960}, {320}, {0, 1}})
     ->ArgsProduct({{64}, {320}, {4}, {0, 1}})
-    ->ArgsProduct({{32}, {640}, {640}, {0, 1}})
-    ->ArgsProduct({{16}, {1280}, {1280}, {0, 1}})
-    ->ArgsProduct({{8}, {2560}, {1280}, {0, 1}});
+    ->ArgsProduct({{32}, {640, 1280}, {640}, {0, 1}})
+    ->ArgsProduct({{16}, {1280, 2560}, {1280}, {0, 1}})
+    ->ArgsProduct({{8}, {1280, 2560}, {1280}, {0, 1}});
+
+// The VAE's, on one picture of 512x512.
+void convolution_vae(benchmark::State& state) { run_convolution(state, 1, 3, compute::ConvGeometry::same3x3()); }
+BENCHMARK(convolution_vae)
+    ->UseRealTime()
+    ->ArgsProduct({{64, 128}, {512}, {512}, {0, 1}})
+    ->ArgsProduct({{256}, {256}, {256}, {0, 1}})
+    ->ArgsProduct({{512}, {128}, {128}, {0, 1}});
+
+// One of the four that make a doubled picture.
+void convolution_enlarging(benchmark::State& state) { run_convolution(state, 1, 2, compute::ConvGeometry{1, 1, 1, 0, 0}); }
+BENCHMARK(convolution_enlarging)->UseRealTime()->ArgsProduct({{128}, {512}, {512}, {0, 1}})->ArgsProduct({{256}, {256}, {256}, {0, 1}});
 
 }  // namespace
 }  // namespace veneer::bench

@@ -7,6 +7,7 @@
 #include "compute/ops.h"
 #include "compute/packed_layer.h"
 #include "compute/weights.h"
+#include "compute/winograd_conv2d.h"
 #include "tensor/convert.h"
 #include "veneer/error.h"
 
@@ -49,6 +50,10 @@ class OneDnnConv2d final : public Conv2d {
 
     const OperationKey key = operation_key(x, epilogue);
     const auto ready = prepare(context, x, key, shape);
+    if (fewer_products(shape)) {
+      winograd::convolve(context, winograd_layer(), x, ready.weights, bias_, epilogue, y);
+      return y;
+    }
     const Tensor columns =
         onednn::is_matrix(ready.operation->src) ? im2col(context, x, kernel_height_, kernel_width_, geometry_, shape[1], shape[2]) : x;
     onednn::Arguments arguments{columns.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
@@ -73,7 +78,8 @@ class OneDnnConv2d final : public Conv2d {
   }
   PackedLayer::Ready prepare(Context& context, const Tensor& x, const OperationKey& key, const Shape& result) const {
     const ProfileSpan span = prepare_span(context, [&] { return ProfileWork{work(x, result).shape, to_string(dtype_), 0, 0}; });
-    return layer_.ready(context, key, [&](const Desc& weights) { return compile(key, result, weights); });
+    const auto make = [&](const Desc& weights) { return compile(key, result, weights); };
+    return fewer_products(result) ? layer_.ready_as_kept(context, key, make) : layer_.ready(context, key, make);
   }
   Shape result_shape(const Context& context, const Tensor& x) const {
     if (context.dtype != dtype_ || x.dtype() != dtype_) {
@@ -107,6 +113,9 @@ class OneDnnConv2d final : public Conv2d {
     return key;
   }
 
+  winograd::Layer winograd_layer() const { return {in_, out_, kernel_height_, kernel_width_, geometry_}; }
+  // bf16 is multiplied by instructions of its own.
+  bool fewer_products(const Shape& result) const { return dtype_ == DType::f32 && winograd::wins(winograd_layer(), result[1], result[2]); }
   // On a few pixels oneDNN's f32 convolutions read the weights once per row of the image, and there are many weights: a matmul over gathered
   // pixels ran at 136 instead of 80-110 GFLOP/s a core for 1280 and 2560 channels at 8x8. From 16x16 on the convolution is as fast.
   bool better_as_matmul(const Shape& result) const {
@@ -115,7 +124,7 @@ class OneDnnConv2d final : public Conv2d {
            kernel_height_ * kernel_width_ * in_ % 16 == 0;
   }
   Desc any() const { return Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype_), Tag::any); }
-  // The same bytes in a convolution's terms as BA16a64b in a matmul's: blocks of 64 results, in each the taps, in each the channels.
+  // Blocks of 64 results, in each the taps, in each the channels: the same bytes in a convolution's terms as BA16a64b in a matmul's.
   Desc matmul_layout() const { return Desc({out_, in_, kernel_height_, kernel_width_}, onednn::data_type(dtype_), Tag::Acdb64a); }
 
   onednn::Operation compile_matmul(const OperationKey& key, const Shape& result) const {
@@ -130,6 +139,14 @@ class OneDnnConv2d final : public Conv2d {
   }
 
   onednn::Operation compile(const OperationKey& key, const Shape& result, const Desc& weights) const {
+    if (fewer_products(result)) {
+      if (weights != any() && weights != matmul_layout()) throw Error(ErrorCode::unsupported, "convolution: weights lie in another layout");
+      // No primitive: only how the weights are to lie.
+      onednn::Operation operation;
+      operation.layout = matmul_layout();
+      operation.implementation = "winograd";
+      return operation;
+    }
     if (better_as_matmul(result) && (weights == any() || weights == matmul_layout())) {
       onednn::Operation operation = compile_matmul(key, result);
       if (operation.implementation.starts_with("brg")) return operation;

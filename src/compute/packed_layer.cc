@@ -16,14 +16,17 @@ PackedLayer::PackedLayer(WeightSource source, const WeightAxes& axes, onednn::De
       estimate_(packed_size_estimate(source_.shape(), dtype, kept)) {}
 
 PackedLayer::Ready PackedLayer::ready(const Context& context, const OperationKey& key, const Compile& compile) {
-  Ready out;
-  {
-    const std::lock_guard lock(mutex_);
-    out.operation = find(key);
-    if (!out.operation) out.operation = add(context.operations.get(), key, compile);
-    out.weights = packed_.defined() && layout_ == out.operation->layout ? packed_ : pack(out.operation->layout, context.scratch);
-  }
+  Ready out = ready_as_kept(context, key, compile);
   if (out.weights.dtype() != dtype_) out.weights = to_dtype(out.weights, dtype_, context.scratch);
+  return out;
+}
+
+PackedLayer::Ready PackedLayer::ready_as_kept(const Context& context, const OperationKey& key, const Compile& compile) {
+  Ready out;
+  const std::lock_guard lock(mutex_);
+  out.operation = find(key);
+  if (!out.operation) out.operation = add(context.operations.get(), key, compile);
+  out.weights = packed_.defined() && layout_ == out.operation->layout ? packed_ : pack(out.operation->layout, context.scratch);
   return out;
 }
 

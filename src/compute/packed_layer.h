@@ -20,7 +20,7 @@ class PackedLayer {
  public:
   struct Ready {
     std::shared_ptr<const onednn::Operation> operation;
-    Tensor weights;  // bytes in operation->layout, in the compute dtype; scratch memory where that is not how they are kept
+    Tensor weights;  // bytes in operation->layout, in the compute dtype but for ready_as_kept(); scratch memory where they are not kept so
   };
   using Compile = OperationCache::Compile;
 
@@ -30,6 +30,8 @@ class PackedLayer {
 
   // The operation for the key, from the layer's own, the context's cache or `compile`, and the weights packed for it.
   Ready ready(const Context& context, const OperationKey& key, const Compile& compile);
+  // The same with the weights in the dtype in which they stay, or in the compute dtype where they have been packed just now.
+  Ready ready_as_kept(const Context& context, const OperationKey& key, const Compile& compile);
 
   // Of the packed weights; before the first use, what they will likely take.
   size_t size_bytes() const;
