@@ -50,12 +50,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
-#include <span>
 #include <vector>
 
 #include "base/parallel.h"
 #include "compute/transpose_units.h"
-#include "tensor/convert.h"
+#include "tensor/tile.h"
 
 namespace veneer::compute {
 namespace {
@@ -93,13 +92,9 @@ class Packing {
 
   int64_t block_rows() const { return layout_.padded[static_cast<size_t>(axes_.out)] / block_out_; }
   int64_t tiles_of_block_row() const { return tiles_in_; }
-  int64_t block_out() const { return block_out_; }
-  int64_t row_size() const { return in_ * taps_; }
-  // Rows of a block row that the weight has, the first being block_row * block_out().
-  int64_t rows_there(int64_t block_row) const { return std::min(block_out_, out_ - block_row * block_out_); }
   size_t buffer_elements() const { return static_cast<size_t>(block_out_ * row_); }
 
-  // read(row, at, out): a row's elements from `at` on.
+  // read(tile, out): a part of the weight as f32.
   template <typename Read>
   void pack(int64_t block_row, int64_t tile, float* buffer, const Read& read) const {
     const int64_t first_block = tile * tile_blocks_;
@@ -109,11 +104,6 @@ class Packing {
     const int64_t base = block_row * stride(axes_.out) + first_block * stride(axes_.in);
     for (int64_t tap = 0; tap < taps_; ++tap) gather(buffer + tap, blocks, base + tap_offset(tap));
   }
-
-  // Whether rows of the weight can be packed from where they lie, without `pack`'s buffer between.
-  bool takes_whole_rows() const { return transposes_ && in_ % block_in_ == 0; }
-  // rows: all those of a block row, zeros where the weight has ended.
-  void pack_rows(int64_t block_row, const float* rows) const { transpose(block_row, 0, in_ / block_in_, rows, in_); }
 
  private:
   int64_t stride(int axis) const { return layout_.strides[static_cast<size_t>(axis)]; }
@@ -181,13 +171,9 @@ class Packing {
   // Rows [first_out, + block_out_) and inputs [first_in, + count) as f32; zeros where the weight has ended.
   template <typename Read>
   void load(int64_t first_out, int64_t first_in, int64_t count, float* buffer, const Read& read) const {
-    const int64_t there = std::clamp<int64_t>(in_ - first_in, 0, count) * taps_;
-    for (int64_t o = 0; o < block_out_; ++o) {
-      float* row = buffer + o * row_;
-      const int64_t width = first_out + o < out_ ? there : 0;
-      if (width > 0) read(first_out + o, first_in * taps_, std::span<float>(row, static_cast<size_t>(width)));
-      std::fill(row + width, row + count * taps_, 0.0F);
-    }
+    const int64_t there = std::clamp<int64_t>(in_ - first_in, 0, count) * taps_, rows = std::clamp<int64_t>(out_ - first_out, 0, block_out_);
+    if (there > 0 && rows > 0) read(Tile{first_out, rows, first_in * taps_, there}, TileValues{buffer, row_});
+    for (int64_t o = 0; o < block_out_; ++o) std::fill(buffer + o * row_ + (o < rows ? there : 0), buffer + o * row_ + count * taps_, 0.0F);
   }
 
   WeightAxes axes_;
@@ -202,40 +188,16 @@ class Packing {
   std::vector<int32_t> index_;  // empty where blocks are transposed
 };
 
-// Tiles are read straight from the tensor.
-void pack_stored(const Packing& packing, const Tensor& weight) {
-  const auto read = [&](int64_t row, int64_t at, std::span<float> out) {
-    copy_range_to_f32(weight, static_cast<size_t>(row * packing.row_size() + at), out);
-  };
-  // Small weights, as an adapter's factors are, are packed sooner than another thread wakes up.
-  constexpr size_t kTilesPerThread = 4;
+// Tiles that one thread takes at least: small weights, as an adapter's factors are, are packed sooner than another thread wakes up.
+constexpr size_t kTilesPerThread = 4;
+
+template <typename Read>
+void pack_tiles(const Packing& packing, const Read& read) {
   const int64_t tiles = packing.tiles_of_block_row();
   parallel_for(static_cast<size_t>(packing.block_rows() * tiles), kTilesPerThread, [&](size_t begin, size_t end) {
     std::vector<float> buffer(packing.buffer_elements());
     for (auto tile = static_cast<int64_t>(begin); tile < static_cast<int64_t>(end); ++tile) {
       packing.pack(tile / tiles, tile % tiles, buffer.data(), read);
-    }
-  });
-}
-
-// The rows of one block row are made at once, and stay in the second cache while they are packed.
-void pack_made(const Packing& packing, const RowSource& weight) {
-  parallel_for(static_cast<size_t>(packing.block_rows()), 1, [&](size_t begin, size_t end) {
-    std::vector<float> buffer(packing.takes_whole_rows() ? 0 : packing.buffer_elements());
-    Tensor rows = Tensor::empty({packing.block_out(), packing.row_size()}, DType::f32);
-    for (auto block_row = static_cast<int64_t>(begin); block_row < static_cast<int64_t>(end); ++block_row) {
-      const int64_t first = block_row * packing.block_out();
-      const auto made = static_cast<size_t>(packing.rows_there(block_row) * packing.row_size());
-      weight.rows(first, packing.rows_there(block_row), rows.mutable_floats().first(made));
-      if (packing.takes_whole_rows()) {
-        std::ranges::fill(rows.mutable_floats().subspan(made), 0.0F);
-        packing.pack_rows(block_row, rows.data<float>());
-        continue;
-      }
-      const auto read = [&](int64_t row, int64_t at, std::span<float> out) {
-        std::copy_n(rows.data<float>() + (row - first) * packing.row_size() + at, out.size(), out.data());
-      };
-      for (int64_t tile = 0; tile < packing.tiles_of_block_row(); ++tile) packing.pack(block_row, tile, buffer.data(), read);
     }
   });
 }
@@ -260,9 +222,9 @@ bool can_pack(DType source, const WeightAxes& axes, const BlockedLayout& layout,
 void pack_weight(const WeightSource& weight, const WeightAxes& axes, const BlockedLayout& layout, DType dtype, std::byte* target) {
   const Packing packing(axes, layout, dtype, target);
   if (weight.made() != nullptr) {
-    pack_made(packing, *weight.made());
+    pack_tiles(packing, [&](const Tile& tile, const TileValues& out) { weight.made()->tile(tile, out); });
   } else {
-    pack_stored(packing, weight.stored());
+    pack_tiles(packing, [&](const Tile& tile, const TileValues& out) { copy_to_f32(weight.stored(), tile, out); });
   }
 }
 

@@ -94,9 +94,9 @@ class Rows final : public RowSource {
  public:
   explicit Rows(Tensor tensor, int64_t broken = -1) : tensor_(std::move(tensor)), broken_(broken) {}
   const Shape& shape() const override { return tensor_.shape(); }
-  void rows(int64_t first, int64_t count, std::span<float> out) const override {
-    if (first <= broken_ && broken_ < first + count) throw Error(ErrorCode::corrupt, "rows: broken");
-    copy_range_to_f32(tensor_, static_cast<size_t>(first * tensor_.shape().num_elements_from(1)), out);
+  void tile(const Tile& tile, const TileValues& out) const override {
+    if (tile.first_row <= broken_ && broken_ < tile.first_row + tile.rows) throw Error(ErrorCode::corrupt, "rows: broken");
+    copy_to_f32(tensor_, tile, out);
   }
 
  private:

@@ -15,15 +15,16 @@ WeightSource WeightSource::reshape(const Shape& shape) const {
   return out;
 }
 
-Tensor WeightSource::whole() const {
-  if (made_ == nullptr) return stored_;
-  Tensor out = Tensor::empty(shape_, DType::f32);
-  const int64_t row_size = shape_.num_elements_from(1);
-  parallel_for(static_cast<size_t>(shape_[0]), 1, [&](size_t begin, size_t end) {
+Tensor RowSource::whole() const {
+  Tensor out = Tensor::empty(shape(), DType::f32);
+  const int64_t row_size = shape().num_elements_from(1);
+  parallel_for(static_cast<size_t>(shape()[0]), 1, [&](size_t begin, size_t end) {
     const auto first = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
-    made_->rows(first, count, {out.mutable_data<float>() + first * row_size, static_cast<size_t>(count * row_size)});
+    tile({first, count, 0, row_size}, {out.mutable_data<float>() + first * row_size, row_size});
   });
   return out;
 }
+
+Tensor WeightSource::whole() const { return made_ != nullptr ? made_->whole().reshape(shape_) : stored_; }
 
 }  // namespace veneer::compute

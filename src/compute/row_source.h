@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "tensor/tensor.h"
+#include "tensor/tile.h"
 
 namespace veneer::compute {
 
@@ -16,9 +16,10 @@ class RowSource {
   virtual ~RowSource() = default;
   // [out, in, ...]
   virtual const Shape& shape() const = 0;
-  // Rows [first, first + count) as f32; `out` has count times the elements of a row. Called from several threads at once; may throw, and may be
-  // asked for the same rows again.
-  virtual void rows(int64_t first, int64_t count, std::span<float> out) const = 0;
+  // A part of the rows as f32. Called from several threads at once; may throw, and may be asked for the same part again.
+  virtual void tile(const Tile& tile, const TileValues& out) const = 0;
+  // All rows in f32.
+  virtual Tensor whole() const;
 };
 
 // A handle; copies share what they stand for.

@@ -52,7 +52,7 @@ std::vector<Error> errors_of(const Tensor& base, const std::vector<PatchRecord>&
   out.push_back(error_of([&] {
     const auto rows = PatchedRows::make(base, records, DType::f32, kKey, options);
     Tensor all = Tensor::empty(base.shape(), DType::f32);
-    rows.value().rows(0, base.dim(0), all.mutable_floats());
+    rows.value().tile({0, base.dim(0), 0, base.dim(1)}, {all.mutable_data<float>(), base.dim(1)});
   }));
   const PatchRecord& last = records.back();
   const double scale = last.strength_patch * last.value->low_rank().value().scale;

@@ -25,13 +25,14 @@ HWY_INLINE float multiply_add(float a, float b, float sum) {
 
 // kRows rows (1 or 4) of kVectors vectors (1 or 2) of c; kAdd: c += factor * product.
 template <size_t kRows, size_t kVectors, bool kAdd>
-HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float factor, float* HWY_RESTRICT c, size_t k, size_t n) {
+HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t b_stride, float factor, float* HWY_RESTRICT c, size_t c_stride,
+                      size_t k) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   auto s00 = hn::Zero(d), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00, s30 = s00, s31 = s00;
   for (size_t i = 0; i < k; ++i) {
-    const auto b0 = hn::LoadU(d, b + i * n);
-    const auto b1 = kVectors == 2 ? hn::LoadU(d, b + i * n + lanes) : b0;
+    const auto b0 = hn::LoadU(d, b + i * b_stride);
+    const auto b1 = kVectors == 2 ? hn::LoadU(d, b + i * b_stride + lanes) : b0;
     const auto step = [&](auto& s0, auto& s1, float value) HWY_ATTR {
       const auto f = hn::Set(d, value);
       s0 = hn::MulAdd(f, b0, s0);
@@ -49,8 +50,8 @@ HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, 
     hn::StoreU(sum, d, to);
   };
   const auto put = [&](auto s0, auto s1, size_t row) HWY_ATTR {
-    put_one(s0, c + row * n);
-    if constexpr (kVectors == 2) put_one(s1, c + row * n + lanes);
+    put_one(s0, c + row * c_stride);
+    if constexpr (kVectors == 2) put_one(s1, c + row * c_stride + lanes);
   };
   put(s00, s01, 0);
   if constexpr (kRows == 4) {
@@ -61,31 +62,36 @@ HWY_INLINE void block(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, 
 }
 
 template <size_t kRows, bool kAdd>
-void tile_rows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float factor, float* HWY_RESTRICT c, size_t k, size_t n, size_t width) {
+void tile_rows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t b_stride, float factor, float* HWY_RESTRICT c, size_t c_stride,
+               size_t k, size_t width) {
   const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
   size_t j = 0;
-  for (; j + 2 * lanes <= width; j += 2 * lanes) block<kRows, 2, kAdd>(a, b + j, factor, c + j, k, n);
-  for (; j + lanes <= width; j += lanes) block<kRows, 1, kAdd>(a, b + j, factor, c + j, k, n);
+  for (; j + 2 * lanes <= width; j += 2 * lanes) block<kRows, 2, kAdd>(a, b + j, b_stride, factor, c + j, c_stride, k);
+  for (; j + lanes <= width; j += lanes) block<kRows, 1, kAdd>(a, b + j, b_stride, factor, c + j, c_stride, k);
   for (; j < width; ++j) {
     for (size_t row = 0; row < kRows; ++row) {
       float sum = 0;
-      for (size_t i = 0; i < k; ++i) sum = multiply_add(a[row * k + i], b[i * n + j], sum);
-      c[row * n + j] = kAdd ? c[row * n + j] + factor * sum : sum;
+      for (size_t i = 0; i < k; ++i) sum = multiply_add(a[row * k + i], b[i * b_stride + j], sum);
+      float& to = c[row * c_stride + j];
+      to = kAdd ? to + factor * sum : sum;
     }
   }
 }
 
 template <bool kAdd>
-HWY_INLINE void any_tile(const float* a, const float* b, float factor, float* c, size_t rows, size_t k, size_t n, size_t width) {
+HWY_INLINE void any_tile(const float* a, const float* b, size_t b_stride, float factor, float* c, size_t c_stride, size_t rows, size_t k,
+                         size_t width) {
   size_t row = 0;
-  for (; row + 4 <= rows; row += 4) tile_rows<4, kAdd>(a + row * k, b, factor, c + row * n, k, n, width);
-  for (; row < rows; ++row) tile_rows<1, kAdd>(a + row * k, b, factor, c + row * n, k, n, width);
+  for (; row + 4 <= rows; row += 4) tile_rows<4, kAdd>(a + row * k, b, b_stride, factor, c + row * c_stride, c_stride, k, width);
+  for (; row < rows; ++row) tile_rows<1, kAdd>(a + row * k, b, b_stride, factor, c + row * c_stride, c_stride, k, width);
 }
 
-void tile(const float* a, const float* b, float* c, size_t rows, size_t k, size_t n, size_t width) { any_tile<false>(a, b, 1, c, rows, k, n, width); }
+void tile(const float* a, const float* b, float* c, size_t rows, size_t k, size_t n, size_t width) {
+  any_tile<false>(a, b, n, 1, c, n, rows, k, width);
+}
 
-void adding_tile(const float* a, const float* b, float factor, float* c, size_t rows, size_t k, size_t n, size_t width) {
-  any_tile<true>(a, b, factor, c, rows, k, n, width);
+void adding_tile(const float* a, const float* b, size_t b_stride, float factor, float* c, size_t c_stride, size_t rows, size_t k, size_t width) {
+  any_tile<true>(a, b, b_stride, factor, c, c_stride, rows, k, width);
 }
 
 }  // namespace veneer::patch::HWY_NAMESPACE
@@ -121,10 +127,12 @@ void matmul(const float* a, const float* b, float* c, size_t m, size_t k, size_t
   });
 }
 
-void add_product(const float* a, const float* b, float factor, float* c, size_t m, size_t k, size_t n) {
+void add_product(const float* a, size_t k, const float* b, size_t b_stride, float factor, const Tile& tile, const TileValues& c) {
+  const auto rows = static_cast<size_t>(tile.rows), columns = static_cast<size_t>(tile.columns), c_stride = static_cast<size_t>(c.stride);
   // Columns outside, so that a part of b is read once for all rows.
-  for (size_t column = 0; column < n; column += kTileColumns) {
-    HWY_DYNAMIC_DISPATCH(adding_tile)(a, b + column, factor, c + column, m, k, n, std::min(kTileColumns, n - column));
+  for (size_t column = 0; column < columns; column += kTileColumns) {
+    const size_t width = std::min(kTileColumns, columns - column);
+    HWY_DYNAMIC_DISPATCH(adding_tile)(a, b + column, b_stride, factor, c.data + column, c_stride, rows, k, width);
   }
 }
 

@@ -28,8 +28,13 @@ TEST(Matmul, AddsAProductWithTheBitsOfThreeSteps) {
     const Tensor a = random_tensor({m, k}, 1), b = random_tensor({k, n}, 2), start = random_tensor({m, n}, 3), c = product(a, b);
     Tensor want = start.clone(), got = start.clone();
     for (int64_t i = 0; i < m * n; ++i) want.mutable_floats()[static_cast<size_t>(i)] += 0.3F * c.floats()[static_cast<size_t>(i)];
-    add_product(a.data<float>(), b.data<float>(), 0.3F, got.mutable_data<float>(), static_cast<size_t>(m), static_cast<size_t>(k),
-                static_cast<size_t>(n));
+    // In four tiles.
+    for (const auto& [first_row, rows] : {std::pair{int64_t{0}, m / 2}, std::pair{m / 2, m - m / 2}}) {
+      for (const auto& [first_column, columns] : {std::pair{int64_t{0}, n / 3}, std::pair{n / 3, n - n / 3}}) {
+        add_product(a.data<float>() + first_row * k, static_cast<size_t>(k), b.data<float>() + first_column, static_cast<size_t>(n), 0.3F,
+                    {first_row, rows, first_column, columns}, {got.mutable_data<float>() + first_row * n + first_column, n});
+      }
+    }
     EXPECT_TRUE(same_bits(got, want)) << m << " " << k << " " << n;
   }
 }

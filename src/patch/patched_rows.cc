@@ -34,28 +34,39 @@ PatchedRows::PatchedRows(Tensor base, std::span<const PatchRecord> records, RowS
       base_scale_(options.base_scale),
       check_(options.compat == PatchCompat::standard && options.check_finite) {}
 
-void PatchedRows::rows(int64_t first, int64_t count, std::span<float> out) const {
-  // A block's values stay in the second cache from one step to the next. Products take rows by fours.
-  constexpr int64_t kBlock = int64_t{1} << 16, kRows = 8;
-  const int64_t row_size = base_.shape().num_elements_from(1), fitting = std::max<int64_t>(1, kBlock / row_size);
-  const int64_t most = fitting < kRows ? fitting : fitting / kRows * kRows;
-  for (int64_t done = 0; done < count; done += most) {
-    const int64_t now = std::min(most, count - done);
-    make_block(first + done, now, out.subspan(static_cast<size_t>(done * row_size), static_cast<size_t>(now * row_size)));
+void PatchedRows::tile(const Tile& tile, const TileValues& out) const {
+  // A piece's values stay in the caches from one step to the next. Products take rows by fours.
+  constexpr int64_t kRows = 64, kColumns = 256;
+  for (int64_t row = 0; row < tile.rows; row += kRows) {
+    for (int64_t column = 0; column < tile.columns; column += kColumns) {
+      const Tile piece{tile.first_row + row, std::min(kRows, tile.rows - row), tile.first_column + column, std::min(kColumns, tile.columns - column)};
+      make_piece(piece, {out.data + row * out.stride + column, out.stride});
+    }
   }
 }
 
-void PatchedRows::make_block(int64_t first, int64_t count, std::span<float> out) const {
-  const auto at = static_cast<size_t>(first * base_.shape().num_elements_from(1));
-  copy_range_to_f32(base_, at, out);
-  if (base_scale_ != 1) {
-    for (float& v : out) v *= base_scale_;
+bool PatchedRows::is_finite_piece(const Tile& piece, const TileValues& values, DType dtype) const {
+  for (int64_t r = 0; r < piece.rows; ++r) {
+    if (!all_finite_in(values.row(r, piece.columns), dtype)) return false;
   }
-  steps_.apply(first, count, out);
-  if (!check_ || all_finite_in(out, stored_)) return;
-  std::vector<float> plain(out.size());
-  copy_range_to_f32(base_, at, plain);
-  if (!all_finite_in(plain, DType::f32)) return;
+  return true;
+}
+
+void PatchedRows::make_piece(const Tile& piece, const TileValues& out) const {
+  copy_to_f32(base_, piece, out);
+  // Most likely the next piece; rows lie too far from each other for the machine to guess it.
+  prefetch(base_, {piece.first_row, piece.rows, piece.first_column + piece.columns, piece.columns});
+  if (base_scale_ != 1) {
+    for (int64_t r = 0; r < piece.rows; ++r) {
+      for (float& v : out.row(r, piece.columns)) v *= base_scale_;
+    }
+  }
+  steps_.apply(piece, out);
+  if (!check_ || is_finite_piece(piece, out, stored_)) return;
+  std::vector<float> plain(static_cast<size_t>(piece.rows * piece.columns));
+  const TileValues plain_values{plain.data(), piece.columns};
+  copy_to_f32(base_, piece, plain_values);
+  if (!is_finite_piece(piece, plain_values, DType::f32)) return;
   CalculateOptions options;
   options.base_scale = base_scale_;
   const std::lock_guard lock(blame_->mutex);

@@ -1,4 +1,4 @@
-// A patched weight, some rows at a time: what stream_weight writes to memory, and what a layer's packer can read without a whole f32 copy between.
+// A patched weight, a tile at a time: what stream_weight writes to memory, and what a layer's packer can read without a whole f32 copy between.
 #pragma once
 
 #include <memory>
@@ -19,18 +19,19 @@ namespace veneer::patch {
 // Holds the base and the records' tensors. Thread-safe.
 class PatchedRows final : public compute::RowSource {
  public:
-  // The rows have the bits that calculate_weight gives. nullopt when the records need its general way: an offset, a function, a kind that has no
+  // The tiles have the bits that calculate_weight gives. nullopt when the records need its general way: an offset, a function, a kind that has no
   // RowAdder, another shape, or half-precision arithmetic. `stored`: the dtype that values have to be finite in. Throws as calculate_weight does.
   static std::optional<PatchedRows> make(const Tensor& base, std::span<const PatchRecord> records, DType stored, std::string_view key,
                                          const CalculateOptions& options);
 
   const Shape& shape() const override { return base_.shape(); }
   // Throws Error(corrupt) naming the key and the adapter's tensor when a finite base became infinite or NaN.
-  void rows(int64_t first, int64_t count, std::span<float> out) const override;
+  void tile(const Tile& tile, const TileValues& out) const override;
 
  private:
   PatchedRows(Tensor base, std::span<const PatchRecord> records, RowSteps steps, DType stored, std::string_view key, const CalculateOptions& options);
-  void make_block(int64_t first, int64_t count, std::span<float> out) const;
+  void make_piece(const Tile& piece, const TileValues& out) const;
+  bool is_finite_piece(const Tile& piece, const TileValues& values, DType dtype) const;
 
   Tensor base_;
   std::vector<PatchRecord> records_;  // for the error that says which of them is at fault

@@ -34,12 +34,14 @@ std::optional<RowSteps> RowSteps::make(const Shape& shape, std::span<const Patch
   return out;
 }
 
-void RowSteps::apply(int64_t first, int64_t count, std::span<float> rows) const {
+void RowSteps::apply(const Tile& tile, const TileValues& values) const {
   for (const Step& step : steps_) {
     if (step.strength_model != 1) {
-      for (float& v : rows) v *= step.strength_model;
+      for (int64_t r = 0; r < tile.rows; ++r) {
+        for (float& v : values.row(r, tile.columns)) v *= step.strength_model;
+      }
     }
-    if (step.adder) step.adder->add(first, count, rows);
+    if (step.adder) step.adder->add(tile, values);
   }
 }
 

@@ -1,4 +1,4 @@
-// Records on a weight as steps that work a few rows at a time.
+// Records on a weight as steps that work a tile at a time.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace veneer::patch {
 
-// Made for one weight; apply() may be called from several threads at once, for different rows.
+// Made for one weight; apply() may be called from several threads at once, for different tiles.
 class RowSteps {
  public:
   // nullopt when a record needs the whole weight: an offset, a function, another shape, a kind that has no RowAdder. PatchCompat::standard: throws
   // Error(invalid) for a value that does not fit.
   static std::optional<RowSteps> make(const Shape& shape, std::span<const PatchRecord> records, PatchCompat compat);
 
-  // `rows`: the weight's rows [first, first + count) in f32, changed in place. Gives the bits that applying the records to the whole weight gives.
-  void apply(int64_t first, int64_t count, std::span<float> rows) const;
+  // `values`: the weight's tile in f32, changed in place. Gives the bits that applying the records to the whole weight gives.
+  void apply(const Tile& tile, const TileValues& values) const;
 
  private:
   struct Step {

@@ -31,7 +31,7 @@ std::optional<Tensor> stream_weight(const Tensor& base, std::span<const PatchRec
       const int64_t first = block * block_rows, count = std::min(block_rows, base.dim(0) - first);
       const auto at = static_cast<size_t>(first * row_size), size = static_cast<size_t>(count * row_size);
       const std::span<float> rows(dtype == DType::f32 ? result.mutable_data<float>() + at : scratch.data(), size);
-      patched->rows(first, count, rows);
+      patched->tile({first, count, 0, row_size}, {rows.data(), row_size});
       if (dtype != DType::f32) copy_from_f32(rows, dtype, result.mutable_bytes() + at * size_of(dtype));
     }
   });

@@ -2,9 +2,8 @@
 
 #include "base/parallel.h"
 #include "patch/calculate_weight.h"
-#include "tensor/convert.h"
 #include "variant/model_patcher.h"
-#include "veneer/error.h"
+#include "variant/weight_recipe.h"
 
 namespace veneer::variant {
 namespace {
@@ -43,16 +42,6 @@ void add_extras(FingerprintBuilder& builder, const VariantExtras& extras) {
     builder.add(key).add(models.size());
     for (const ModelPatcher& model : models) builder.add(model.fingerprint());
   }
-}
-
-// A wrapper's result with the shape rule checked.
-Tensor apply_wrapper(const WeightWrapper& wrapper, const Tensor& weight, std::string_view key) {
-  Tensor out = wrapper.fn(weight);
-  if (!out.defined() || out.dtype() != DType::f32 || out.shape() != weight.shape()) {
-    throw Error(ErrorCode::invalid, "variant: a weight wrapper returned another shape or dtype",
-                {{"key", std::string(key)}, {"want", weight.shape().to_string()}, {"got", out.defined() ? out.shape().to_string() : "nothing"}});
-  }
-  return out;
 }
 
 // Values that nobody has read yet are read on all threads: an adapter's factors are some ten megabytes.
@@ -95,16 +84,7 @@ std::vector<patch::PatchRecord> Description::all_records(std::string_view key, H
 }
 
 Tensor Description::patched_weight(std::string_view key, DType dtype, Hooked hooked) const {
-  const Tensor& base = model->weight(key);
-  const std::vector<patch::PatchRecord> all = all_records(key, hooked);
-  const std::span<const WeightWrapper> around = wrappers(key);
-  if (all.empty() && around.empty()) return to_dtype(base, dtype);
-  patch::CalculateOptions options;
-  options.result = around.empty() ? dtype : DType::f32;
-  options.compat = runtime->compat;
-  Tensor weight = all.empty() ? to_dtype(base, DType::f32) : patch::calculate_weight(base, all, key, options);
-  for (const WeightWrapper& wrapper : around) weight = apply_wrapper(wrapper, weight, key);
-  return to_dtype(weight, dtype);
+  return WeightRecipe::of(*this, key, hooked).make(dtype);
 }
 
 Shape Description::patched_shape(std::string_view key) const {

@@ -8,6 +8,7 @@
 #include "patch/patched_rows.h"
 #include "tensor/convert.h"
 #include "variant/resident_modules.h"
+#include "variant/weight_recipe.h"
 #include "veneer/error.h"
 
 namespace veneer::variant {
@@ -111,19 +112,15 @@ size_t expected_bytes(const Description& description, const ModuleDef& def, bool
 // A patched weight that is computed anew, as a whole, each time that it is asked for: for layers that keep their source, but not in memory.
 class RemadeWeight final : public compute::RowSource {
  public:
-  RemadeWeight(Description description, std::string key, Hooked hooked)
-      : description_(std::move(description)), key_(std::move(key)), hooked_(hooked), shape_(description_.patched_shape(key_)) {}
+  RemadeWeight(const Description& description, const std::string& key, Hooked hooked)
+      : recipe_(WeightRecipe::of(description, key, hooked)), shape_(description.patched_shape(key)) {}
   const Shape& shape() const override { return shape_; }
-  void rows(int64_t first, int64_t count, std::span<float> out) const override {
-    const Tensor weight = description_.patched_weight(key_, DType::f32, hooked_);
-    copy_to_f32(weight.slice(first, count), out);
-  }
+  Tensor whole() const override { return recipe_.make(DType::f32); }
+  void tile(const Tile& tile, const TileValues& out) const override { copy_to_f32(whole(), tile, out); }
 
  private:
-  Description description_;
-  std::string key_;
-  Hooked hooked_;
-  Shape shape_;
+  const WeightRecipe recipe_;
+  const Shape shape_;
 };
 
 // The weight as the packer should read it: the stored tensor itself when nothing changes it, rows that are patched while they are packed where all

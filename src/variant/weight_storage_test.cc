@@ -1,6 +1,7 @@
 // Weights kept in 16 bits beside f32 ones: the same network in less memory, whatever a variant does to it.
 #include <gtest/gtest.h>
 
+#include "compute/block_cache.h"
 #include "tensor/convert.h"
 #include "variant/realisation.h"
 #include "variant/testing/small_network.h"
@@ -65,6 +66,34 @@ TEST(WeightStorage, TheBaseTakesHalfAndIsExpectedTo) {
   const size_t plain = kept(compute::WeightStorage::computed), compact = kept(compute::WeightStorage::compact);
   // Norms, biases and the table are f32 in both.
   EXPECT_LT(compact, plain * 6 / 10);
+}
+
+// Layers that keep what their weight is made of would otherwise keep the set that keeps them.
+TEST(WeightStorage, AKeptLayerKeepsNeitherItsModelNorItsResidentSet) {
+  ModuleTable modules;
+  modules.add({.name = "up", .kind = ModuleKind::conv2d, .has_bias = true, .geometry = compute::ConvGeometry::enlarging3x3()});
+  std::map<std::string, Tensor, std::less<>> weights;
+  weights["up.weight"] = compute::random_tensor({64, 64, 3, 3}, 1, 0.1F);
+  weights["up.bias"] = compute::random_tensor({64}, 2, 0.1F);
+  auto base = BaseModel::create("up", std::move(modules), std::move(weights), "up.safetensors");
+  auto runtime =
+      runtime_that_keeps(compute::WeightStorage::computed, LoraApplyMode::materialised, ResidencyMode::classic, residency::ResidentSet::kUnlimited);
+  auto patcher = std::make_unique<ModelPatcher>(base, runtime, DType::f32);
+  for (const bool patched : {false, true}) {
+    if (patched) patcher->add_patches({{"up.weight", patch::make_diff(compute::random_tensor({64, 64, 3, 3}, 3, 0.1F))}}, 0.5);
+    compute::BlockCache scratch;
+    compute::Context context{.scratch = scratch};
+    const Tensor x = compute::random_tensor({1, 8, 8, 64}, 4);
+    (void)patcher->open_view()->conv2d(context, 0, x);
+  }
+  EXPECT_EQ(runtime->residents->account().size(), 2U);
+  const std::weak_ptr<const BaseModel> model = base;
+  const std::weak_ptr<residency::ResidentSet> residents = runtime->residents;
+  base.reset();
+  patcher.reset();
+  EXPECT_TRUE(model.expired()) << "entries of a model that is gone can be dropped";
+  runtime.reset();
+  EXPECT_TRUE(residents.expired());
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ class FaultyValue final : public patch::PatchValue {
   class FaultyAdder final : public patch::RowAdder {
    public:
     FaultyAdder(std::unique_ptr<patch::RowAdder> inner, std::shared_ptr<FaultPlan> plan) : inner_(std::move(inner)), plan_(std::move(plan)) {}
-    void add(int64_t first, int64_t count, std::span<float> rows) const override {
+    void add(const Tile& tile, const TileValues& values) const override {
       plan_->point(Fault::read);
-      inner_->add(first, count, rows);
+      inner_->add(tile, values);
     }
 
    private:

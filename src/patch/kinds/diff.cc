@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "patch/add_scaled.h"
 #include "patch/kinds/file_kinds.h"
 #include "patch/kinds/values.h"
 #include "patch/working_weight.h"
@@ -14,11 +15,8 @@ namespace {
 class DiffAdder final : public RowAdder {
  public:
   DiffAdder(Tensor difference, double strength) : difference_(std::move(difference)), strength_(static_cast<float>(strength)) {}
-  void add(int64_t first, int64_t count, std::span<float> rows) const override {
-    if (strength_ == 0) return;
-    std::vector<float> values(rows.size());
-    copy_to_f32(difference_.slice(first, count), values);
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] += strength_ * values[i];
+  void add(const Tile& tile, const TileValues& values) const override {
+    if (strength_ != 0) add_scaled(difference_, strength_, tile, values, [](const Tile&, const TileValues&) {});
   }
 
  private:

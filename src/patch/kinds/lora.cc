@@ -36,10 +36,10 @@ class LoraAdder final : public RowAdder {
  public:
   // up [out, rank], down [rank, columns], f32.
   LoraAdder(Tensor up, Tensor down, double scale) : up_(std::move(up)), down_(std::move(down)), scale_(static_cast<float>(scale)) {}
-  void add(int64_t first, int64_t count, std::span<float> rows) const override {
+  void add(const Tile& tile, const TileValues& values) const override {
     const int64_t rank = down_.dim(0), columns = down_.shape().num_elements_from(1);
-    add_product(up_.data<float>() + first * rank, down_.data<float>(), scale_, rows.data(), static_cast<size_t>(count), static_cast<size_t>(rank),
-                static_cast<size_t>(columns));
+    add_product(up_.data<float>() + tile.first_row * rank, static_cast<size_t>(rank), down_.data<float>() + tile.first_column,
+                static_cast<size_t>(columns), scale_, tile, values);
   }
 
  private:

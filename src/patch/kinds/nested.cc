@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "patch/add_scaled.h"
 #include "patch/calculate_weight.h"
 #include "patch/kinds/values.h"
 #include "patch/row_steps.h"
@@ -16,11 +17,8 @@ class NestedAdder final : public RowAdder {
  public:
   NestedAdder(Tensor base, RowSteps steps, double strength)
       : base_(std::move(base)), steps_(std::move(steps)), strength_(static_cast<float>(strength)) {}
-  void add(int64_t first, int64_t count, std::span<float> rows) const override {
-    std::vector<float> values(rows.size());
-    copy_range_to_f32(base_, static_cast<size_t>(first * base_.shape().num_elements_from(1)), values);
-    steps_.apply(first, count, values);
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] += strength_ * values[i];
+  void add(const Tile& tile, const TileValues& values) const override {
+    add_scaled(base_, strength_, tile, values, [&](const Tile& part, const TileValues& own) { steps_.apply(part, own); });
   }
 
  private:
