@@ -47,6 +47,14 @@ class ModelFiles(unittest.TestCase):
         self.assertEqual(result["counts"], {"equal": 17, "same_values": 0, "different": 0, "missing": 0, "extra": 0})
         self.assertEqual(result["tensors"][0]["a"]["sha256"], result["tensors"][0]["b"]["sha256"])
 
+    def test_a_file_that_may_not_grow_is_an_error_and_leaves_nothing(self):
+        target = self.folder / "out.safetensors"
+        limited = f"ulimit -f 100; exec {cli_test.PROGRAM} convert {self.demo} {target}"
+        run = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn("File too large", run.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_compare_tells_what_differs_and_by_how_much(self):
         self.convert(self.demo, "q8.gguf", "--quantise", "q8_0")
         result = self.compare_json(self.demo, self.folder / "q8.gguf", code=1)

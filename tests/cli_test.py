@@ -188,6 +188,25 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(error["code"], "invalid")
                 self.assertIn(says, error["message"])
 
+    def test_a_flag_that_may_be_given_again_takes_one_value_each_time(self):
+        models, workflow = ("--models", SOURCE / "models/demo"), SOURCE / "workflows/txt2img.json"
+        self.veneer("validate", *models, workflow, "--json", code=0)
+        self.veneer("dump-graph", *models, workflow, "--dot", code=0)
+        self.veneer("verify", *models, CHECKPOINT, "--json", code=0)
+        self.veneer("models", "show", *models, CHECKPOINT, "--json", code=0)
+        self.assertEqual(json.loads(self.veneer("nodes", *models, "KSampler", "--json", code=0).stdout)[0]["class_type"], "KSampler")
+        self.veneer("memory", "--lora", "style-night", CHECKPOINT, *models, code=0)
+        small = self.workflow(small_workflow())
+        self.veneer("run", "--set", "5.steps=1", small, *models, "--output", self.output, code=0)
+
+    def test_a_name_in_the_file_of_flags_that_is_none_is_an_error(self):
+        config = self.folder / "flags.ini"
+        for text, name in (("[run]\nstepz=3\n", "run.stepz"), ("nonsense=1\n", "nonsense"), ("[elsewhere]\na=1\n", "[elsewhere]")):
+            config.write_text(text)
+            errors = self.veneer("--config", config, "nodes", code=2).stderr
+            self.assertIn(str(config), errors)
+            self.assertIn(name, errors)
+
     def test_a_seed_is_a_whole_number_of_64_bits(self):
         for seed in ("-1", "-5", "18446744073709551616", "1e23", "0x10", "+1", "1.0", " 1", ""):
             for arguments in (("run", "x.json"), ("txt2img", "-m", "x", "-p", "x")):
@@ -329,6 +348,10 @@ class CommandLine(unittest.TestCase):
 
     def test_an_unknown_instruction_set_names_the_known_ones(self):
         self.refused(small_workflow(), "--isa", "mmx", says=["unknown instruction set", "mmx", "avx2"])
+
+    def test_strengths_are_decimal_numbers(self):
+        for strength, code in (("0x10", 1), ("1e-320", 0), ("+0.5", 0), ("1e999", 1), ("0,5", 1), ("+-1", 1), ("nan", 1)):
+            self.veneer("memory", CHECKPOINT, "--lora", f"style-night:{strength}", "--models", SOURCE / "models/demo", code=code)
 
     def test_txt2img_checks_its_loras(self):
         arguments = ("txt2img", "-m", CHECKPOINT, "-p", "a moon", "--models", SOURCE / "models/demo", "--output", self.output)

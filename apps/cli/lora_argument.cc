@@ -1,8 +1,8 @@
 #include "lora_argument.h"
 
-#include <cctype>
+#include <charconv>
 #include <cmath>
-#include <stdexcept>
+#include <system_error>
 
 #include "veneer/error.h"
 
@@ -22,16 +22,12 @@ constexpr double kMostStrength = 100;  // LoraLoader's range
 
 double parse_strength(const std::string& text, const std::string& number) {
   if (number.empty()) refuse(text, "the strength is missing");
-  size_t used = 0;
+  // Decimal digits whatever the locale; a plus sign as people write it.
+  const char *first = number.data() + (number.front() == '+' ? 1 : 0), *const end = number.data() + number.size();
   double strength = 0;
-  try {
-    strength = std::stod(number, &used);
-  } catch (const std::out_of_range&) {
-    refuse(text, "the strength is out of range");
-  } catch (const std::invalid_argument&) {
-    refuse(text, "the strength is not a number");
-  }
-  if (used != number.size() || std::isspace(static_cast<unsigned char>(number.front())) != 0) refuse(text, "the strength is not a number");
+  const auto [rest, failure] = std::from_chars(first, end, strength);
+  if (failure == std::errc::result_out_of_range && rest == end) refuse(text, "the strength is out of range");
+  if (failure != std::errc() || rest != end || (first != number.data() && *first == '-')) refuse(text, "the strength is not a number");
   if (!std::isfinite(strength)) refuse(text, "the strength is not finite");
   if (std::abs(strength) > kMostStrength) refuse(text, "the strength is out of range");
   return strength;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -27,8 +28,21 @@ using veneer::cli::kFailed;
 
 constexpr int kWrongUsage = 2;
 
+// A name in the file of flags that is none; CLI11 tells it at the end of its text, a section as NAME.++.
+veneer::Error config_error(const CLI::App& app, const CLI::ConfigError& error) {
+  const std::string text = error.what();
+  std::string name = text.substr(text.find_last_of(' ') + 1);
+  if (name.ends_with(".++")) name = "[" + name.substr(0, name.size() - 3) + "]";
+  return {veneer::ErrorCode::invalid,
+          "the file of flags has a name that is no flag or command",
+          {{"file", app.get_config_ptr()->as<std::string>()},
+           {"name", name},
+           {"allowed", "a command in brackets, and under it the names of its flags, as its --help has them"}}};
+}
+
 // What is wrong with the command line, and where to read on.
 veneer::Error usage_error(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> arguments) {
+  if (const auto* config = dynamic_cast<const CLI::ConfigError*>(&error)) return config_error(app, *config);
   const auto chosen = app.get_subcommands();
   if (chosen.empty()) {
     std::string commands;
@@ -95,12 +109,21 @@ std::vector<std::string> with_commands(std::span<char* const> arguments) {
   return out;
 }
 
+// A flag takes one value each time that it is given: what follows the value is not the flag's, also where the flag may be given again.
+void take_one_value_each(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) option->allow_extra_args(false);
+  }
+  for (CLI::App* command : app.get_subcommands(nullptr)) take_one_value_each(*command);
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("Veneer runs ComfyUI workflows on Stable Diffusion models.", "veneer");
   app.set_version_flag("--version", std::string("veneer ") + veneer::version() + " (" + veneer::build_commit() + ")", "print the version and exit");
   app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(1);
   app.set_config("--config", "", "file of flags: name=value lines under [command]");
+  app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt name would otherwise change nothing, silently
   app.footer("example: veneer run workflows/txt2img.json --models models/demo");
   const veneer::cli::Command commands[] = {veneer::cli::add_run_command(app),
                                            veneer::cli::add_txt2img_command(app),
@@ -117,6 +140,7 @@ int run_program(int argc, char** argv) {
                                            veneer::cli::add_dump_graph_command(app),
                                            veneer::cli::add_lock_command(app),
                                            veneer::cli::add_models_command(app)};
+  take_one_value_each(app);
 
   const std::span<char* const> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) { return std::string_view(argument) == "--json"; });
@@ -136,6 +160,7 @@ int run_program(int argc, char** argv) {
 int main(int argc, char** argv) {
   // The program as its own trial of a plug-in: see plugins/probe.h. No command, and not for people.
   if (argc == 3 && std::string_view(argv[1]) == "--probe-plugin") veneer::plugins::run_probe(argv[2]);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a fault of that file, and what was begun is cleaned up
   hold_standard_streams();
   veneer::cli::allow_many_open_files();
   return with_output_written(run_program(argc, argv));

@@ -50,7 +50,6 @@ int serve(const ServeOptions& options) {
   const sigset_t signals = end_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a fault of that file
   engine::guard_against_truncated_files();
   server::ServerOptions settings = options.finish();
   settings.arguments = {"veneer", "serve", "--listen", settings.listen, "--port", std::to_string(settings.port)};
