@@ -216,16 +216,26 @@ size_t patched_bytes(const variant::BaseModel& base, const Patches& adapter) {
 // Leaves memory behind that the process has touched, as a program has that runs for a while.
 void warm_memory() { (void)Tensor::zeros({int64_t{512} << 20}, DType::u8); }
 
-// A->B where the budget holds the base and one variant, so that B takes A's place in memory.
+// Between A and B where the budget holds the base and one variant, so that either takes the other's place in memory: the best of some switches, since
+// the first ones have memory to find.
 Switch switch_under_budget(Stage& stage, const Patches& a, const Patches& b, size_t budget) {
+  constexpr int kRounds = 3;
   const auto residents = std::make_shared<residency::ResidentSet>(budget);
   const ModelPatcher base = stage.patcher(stage.runtime(LoraApplyMode::materialised, residents));
   ModelPatcher with_a = base.clone(), with_b = base.clone();
   with_a.add_patches(a, 0.8);
   with_b.add_patches(b, 0.8);
   measure_switch(stage, base, *residents);
-  measure_switch(stage, with_a, *residents);
-  return measure_switch(stage, with_b, *residents);
+  Switch best;
+  best.seconds = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < kRounds; ++round) {
+    for (const ModelPatcher* to : {&with_a, &with_b}) {
+      const Switch to_other = measure_switch(stage, *to, *residents);
+      // Less than a whole variant is made where the budget still had the rest.
+      if (to_other.built >= best.built && to_other.seconds < best.seconds) best = to_other;
+    }
+  }
+  return best;
 }
 
 double median(std::vector<double> values) {
