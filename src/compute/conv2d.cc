@@ -45,11 +45,11 @@ class OneDnnConv2d final : public Conv2d {
                   {{"want", shape.to_string()}, {"got", epilogue.residual->shape().to_string()}});
     }
     const ProfileSpan span = op_span(context, "conv2d", [&] { return work(x, shape); });
-    Tensor y = Tensor::empty(shape, dtype_, context.scratch);
-    if (shape.num_elements() == 0) return y;
+    if (shape.num_elements() == 0) return Tensor::empty(shape, dtype_, context.scratch);
 
     const OperationKey key = operation_key(x, epilogue);
     const auto ready = prepare(context, x, key, shape);
+    Tensor y = Tensor::empty(shape, dtype_, context.scratch);  // after the weights, which take the place of others
     if (fewer_products(shape)) {
       winograd::convolve(context, winograd_layer(), x, ready.weights, bias_, epilogue, y);
       return y;

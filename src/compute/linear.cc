@@ -34,13 +34,13 @@ class OneDnnLinear final : public Linear {
     check_residual(epilogue, shape);
     const int64_t rows = x.num_elements() / in_;
     const ProfileSpan span = op_span(context, "linear", [&] { return work(x, rows); });
-    Tensor y = Tensor::empty(shape, dtype_, context.scratch);
-    if (rows == 0) return y;
+    if (rows == 0) return Tensor::empty(shape, dtype_, context.scratch);
 
     OperationKey key{.bias = bias_.defined(), .dtype = dtype_, .in = in_, .out = out_, .batch = rows};
     key.epilogue = {epilogue.activation, epilogue.residual != nullptr};
     key.threads = onednn::thread_count();
     const auto ready = prepare(context, x, key);
+    Tensor y = Tensor::empty(shape, dtype_, context.scratch);  // after the weights, which take the place of others
     onednn::Arguments arguments{x.bytes(), ready.weights.bytes(), bias_.defined() ? bias_.data<float>() : nullptr, nullptr, y.mutable_bytes()};
     if (ready.operation->residual_fused) arguments.residual = epilogue.residual->bytes();
     onednn::execute(*ready.operation, arguments, context.scratch);

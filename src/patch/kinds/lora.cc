@@ -2,6 +2,7 @@
 // LyCORIS's LoCon has it) down and mid are contracted first. With dora_scale: DoRA, see decompose.cc.
 #include <array>
 #include <cmath>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -32,19 +33,38 @@ uint64_t difference_elements(const Factors& f) {
   return checked_mul(static_cast<uint64_t>(f.up.dim(0)), columns, "lora");
 }
 
+// [rank, in * kh * kw]
+Tensor load_down(const Factors& f, const WorkingWeight& weight) {
+  Tensor down = weight.load(f.down);
+  if (!f.mid.defined()) return down;
+  const Tensor mid = weight.load(f.mid);
+  const int64_t rank = mid.dim(0), inner = mid.shape().num_elements_from(2), in = down.shape().num_elements_from(1);
+  const Tensor joined = weight.product(transpose(down), swap_dims(mid, 1, rank, mid.dim(1), inner));  // [in, rank * k]
+  return swap_dims(joined, 1, in, rank, inner);
+}
+
 class LoraAdder final : public RowAdder {
  public:
-  // up [out, rank], down [rank, columns], f32.
-  LoraAdder(Tensor up, Tensor down, double scale) : up_(std::move(up)), down_(std::move(down)), scale_(static_cast<float>(scale)) {}
+  LoraAdder(Factors factors, double scale) : factors_(std::move(factors)), scale_(static_cast<float>(scale)) {}
   void add(const Tile& tile, const TileValues& values) const override {
+    std::call_once(loaded_, [this] { load(); });
     const int64_t rank = down_.dim(0), columns = down_.shape().num_elements_from(1);
     add_product(up_.data<float>() + tile.first_row * rank, static_cast<size_t>(rank), down_.data<float>() + tile.first_column,
                 static_cast<size_t>(columns), scale_, tile, values);
   }
 
  private:
-  Tensor up_, down_;
+  // Not before the first tile: memory that was freed for the patched weight is for the weight, and this would be cut from it.
+  void load() const {
+    const WorkingWeight arithmetic(Tensor(), DType::f32, PatchCompat::standard, false);
+    up_ = arithmetic.load(factors_.up);
+    down_ = load_down(factors_, arithmetic);
+  }
+
+  Factors factors_;
   float scale_;
+  mutable std::once_flag loaded_;
+  mutable Tensor up_, down_;  // [out, rank], [rank, columns], f32
 };
 
 class Lora final : public PatchValue {
@@ -69,7 +89,7 @@ class Lora final : public PatchValue {
   void apply(WorkingWeight& weight, double strength, const WeightFunction* function) const override {
     const Shape target = shape_after(weight.shape());
     if (difference_elements(f_) != static_cast<uint64_t>(target.num_elements())) check(weight.shape());
-    Tensor difference = weight.product(weight.load(f_.up), down(weight));
+    Tensor difference = weight.product(weight.load(f_.up), load_down(f_, weight));
     if (f_.reshape) weight.pad_to(target);
     if (f_.dora_scale.defined()) {
       weight.decompose(std::move(difference), scale_, f_.dora_scale, strength, function);
@@ -83,8 +103,7 @@ class Lora final : public PatchValue {
         difference_elements(f_) != static_cast<uint64_t>(weight.num_elements())) {
       return nullptr;
     }
-    const WorkingWeight arithmetic(Tensor(), DType::f32, PatchCompat::standard, false);
-    return std::make_unique<LoraAdder>(arithmetic.load(f_.up), down(arithmetic), strength * scale_);
+    return std::make_unique<LoraAdder>(f_, strength * scale_);
   }
 
   std::optional<LowRank> low_rank() const override {
@@ -95,16 +114,6 @@ class Lora final : public PatchValue {
  private:
   std::string describe_shape() const {
     return f_.up.shape().to_string() + (f_.mid.defined() ? " x " + f_.mid.shape().to_string() : "") + " x " + f_.down.shape().to_string();
-  }
-
-  // [rank, in * kh * kw]
-  Tensor down(const WorkingWeight& weight) const {
-    Tensor down = weight.load(f_.down);
-    if (!f_.mid.defined()) return down;
-    const Tensor mid = weight.load(f_.mid);
-    const int64_t rank = mid.dim(0), inner = mid.shape().num_elements_from(2), in = down.shape().num_elements_from(1);
-    const Tensor joined = weight.product(transpose(down), swap_dims(mid, 1, rank, mid.dim(1), inner));  // [in, rank * k]
-    return swap_dims(joined, 1, in, rank, inner);
   }
 
   Factors f_;
