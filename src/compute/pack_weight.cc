@@ -30,7 +30,6 @@ void gather_f32(const float* from, size_t from_step, const int32_t* index, size_
       for (; p < count; ++p) out[p] = from[index[p]];
     }
   }
-  hwy::FlushStream();
 }
 
 void gather_bf16(const float* from, size_t from_step, const int32_t* index, size_t count, size_t blocks, uint16_t* out, size_t out_step) {
@@ -199,6 +198,8 @@ void pack_tiles(const Packing& packing, const Read& read) {
     for (auto tile = static_cast<int64_t>(begin); tile < static_cast<int64_t>(end); ++tile) {
       packing.pack(tile / tiles, tile % tiles, buffer.data(), read);
     }
+    // What was written past the caches is there before others read it. Once, since it waits for the memory.
+    hwy::FlushStream();
   });
 }
 

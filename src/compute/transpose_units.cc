@@ -1,6 +1,5 @@
 #include "compute/transpose_units.h"
 
-#include <hwy/cache_control.h>
 #include <cstring>
 #include "compute/simd_targets.h"
 
@@ -55,7 +54,6 @@ void transpose(const float* HWY_RESTRICT from, size_t stride, size_t rows, size_
       hn::Stream(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, out + 3 * to_stride);
     }
   }
-  hwy::FlushStream();
 }
 
 #endif  // HWY_TARGET == HWY_SCALAR
