@@ -6,10 +6,18 @@
 
 #include "patch/blame.h"
 #include "patch/finite.h"
-#include "tensor/convert.h"
+#include "tensor/largest_magnitude.h"
 #include "veneer/error.h"
 
 namespace veneer::patch {
+namespace {
+
+bool is_finite_piece(const Tile& piece, const TileValues& values, DType dtype) {
+  return is_finite_in(
+      largest_magnitude(values.data, static_cast<size_t>(values.stride), static_cast<size_t>(piece.rows), static_cast<size_t>(piece.columns)), dtype);
+}
+
+}  // namespace
 
 std::optional<PatchedRows> PatchedRows::make(const Tensor& base, std::span<const PatchRecord> records, DType stored, std::string_view key,
                                              const CalculateOptions& options) {
@@ -43,13 +51,6 @@ void PatchedRows::tile(const Tile& tile, const TileValues& out) const {
       make_piece(piece, {out.data + row * out.stride + column, out.stride});
     }
   }
-}
-
-bool PatchedRows::is_finite_piece(const Tile& piece, const TileValues& values, DType dtype) const {
-  for (int64_t r = 0; r < piece.rows; ++r) {
-    if (!all_finite_in(values.row(r, piece.columns), dtype)) return false;
-  }
-  return true;
 }
 
 void PatchedRows::make_piece(const Tile& piece, const TileValues& out) const {

@@ -31,7 +31,6 @@ class PatchedRows final : public compute::RowSource {
  private:
   PatchedRows(Tensor base, std::span<const PatchRecord> records, RowSteps steps, DType stored, std::string_view key, const CalculateOptions& options);
   void make_piece(const Tile& piece, const TileValues& out) const;
-  bool is_finite_piece(const Tile& piece, const TileValues& values, DType dtype) const;
 
   Tensor base_;
   std::vector<PatchRecord> records_;  // for the error that says which of them is at fault

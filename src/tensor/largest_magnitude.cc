@@ -19,20 +19,22 @@ HWY_BEFORE_NAMESPACE();
 namespace veneer::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-uint32_t largest_bits(const float* values, size_t count) {
+uint32_t largest_bits(const float* values, size_t stride, size_t rows, size_t columns) {
   const hn::ScalableTag<int32_t> d;
   const size_t lanes = hn::Lanes(d);
-  const auto* bits = reinterpret_cast<const int32_t*>(values);
   const auto no_sign = hn::Set(d, 0x7fffffff);
   auto most0 = hn::Zero(d), most1 = most0;
-  size_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    most0 = hn::Max(most0, hn::And(hn::LoadU(d, bits + i), no_sign));
-    most1 = hn::Max(most1, hn::And(hn::LoadU(d, bits + i + lanes), no_sign));
+  uint32_t rest = 0;
+  for (size_t row = 0; row < rows; ++row, values += stride) {
+    const auto* bits = reinterpret_cast<const int32_t*>(values);
+    size_t i = 0;
+    for (; i + 2 * lanes <= columns; i += 2 * lanes) {
+      most0 = hn::Max(most0, hn::And(hn::LoadU(d, bits + i), no_sign));
+      most1 = hn::Max(most1, hn::And(hn::LoadU(d, bits + i + lanes), no_sign));
+    }
+    for (; i < columns; ++i) rest = std::max(rest, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU);
   }
-  uint32_t most = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(d, hn::Max(most0, most1))));
-  for (; i < count; ++i) most = std::max(most, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU);
-  return most;
+  return std::max(rest, static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(d, hn::Max(most0, most1)))));
 }
 
 }  // namespace veneer::kernels::HWY_NAMESPACE
@@ -46,7 +48,10 @@ namespace {
 
 HWY_EXPORT(largest_bits);
 
-uint32_t largest_of(const float* values, size_t count) { return HWY_DYNAMIC_DISPATCH(largest_bits)(values, count); }
+uint32_t largest_of(const float* values, size_t count) { return HWY_DYNAMIC_DISPATCH(largest_bits)(values, count, 1, count); }
+uint32_t largest_of_rows(const float* values, size_t stride, size_t rows, size_t columns) {
+  return HWY_DYNAMIC_DISPATCH(largest_bits)(values, stride, rows, columns);
+}
 
 }  // namespace
 }  // namespace kernels
@@ -63,6 +68,10 @@ float largest_magnitude(std::span<const float> values) {
     }
   });
   return std::bit_cast<float>(largest.load());
+}
+
+float largest_magnitude(const float* values, size_t stride, size_t rows, size_t columns) {
+  return std::bit_cast<float>(kernels::largest_of_rows(values, stride, rows, columns));
 }
 
 float largest_magnitude(const Tensor& tensor) {
