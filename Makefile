@@ -37,8 +37,11 @@ test: test-deps
 
 bench: test-deps
 	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }
-	@cmake --build --preset release -j $(JOBS) --target veneer-bench
+	@cmake --build --preset release -j $(JOBS) --target veneer-bench veneer_testing_server
 	@build/release/veneer-bench $(BENCH)
+	@case "$(BENCH)" in *--groups*|*_only*|*--help*) ;; *) \
+	  bench/server_throughput.py build/release/tests/server/veneer_testing_server 8 5000 && \
+	  bench/server_throughput.py build/release/tests/server/veneer_testing_server 8 5000 --fresh;; esac
 
 bench-plots: test-deps
 	@cmake --preset release -DVENEER_BUILD_TESTS=ON -DVENEER_BUILD_BENCH=ON >build/configure.log || { cat build/configure.log; exit 1; }

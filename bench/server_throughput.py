@@ -62,7 +62,11 @@ def main():
             time.sleep(0.01)
         total = time.perf_counter() - began
         latencies = sum((outcome[0] for outcome in outcomes), [])
-        print(f"{clients} clients x {count} prompts: {clients * count / total:.0f} prompts/s, {clients * count / posted:.0f} posts/s, "
+        rate = clients * count / total
+        # A prompt that is asked for again, as clients without a seed of their own do.
+        verdict = "" if fresh else f" (target: 2000: {'met' if rate >= 2000 else 'NOT MET'})"
+        what = "a picture each" if fresh else "the same prompt"
+        print(f"server, {what}, {clients} clients x {count} prompts: {rate:.0f} prompts/s{verdict}, {clients * count / posted:.0f} posts/s, "
               f"post p50 {percentile(latencies, 0.5):.2f} ms, p99 {percentile(latencies, 0.99):.2f} ms, failures {sum(o[1] for o in outcomes)}, "
               f"server CPU {(cpu() - used) / (clients * count) * 1e6:.0f} us per prompt, memory {before:.0f} -> {memory():.0f} MiB")
 
