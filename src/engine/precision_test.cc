@@ -43,7 +43,7 @@ TEST_F(PrecisionTest, FastestIsWhatIsFasterHere) {
   } else {
     EXPECT_EQ(choice(1, 2), Precision{DType::bf16});
     EXPECT_EQ(choice(2, 1), kCompact);
-    EXPECT_EQ(choice(1, 1.1), kCompact);
+    EXPECT_EQ(choice(1, 1.4), kCompact) << "f32's convolutions take fewer products";
   }
 }
 
