@@ -349,6 +349,17 @@ class CommandLine(unittest.TestCase):
     def test_an_unknown_instruction_set_names_the_known_ones(self):
         self.refused(small_workflow(), "--isa", "mmx", says=["unknown instruction set", "mmx", "avx2"])
 
+    def test_numbers_are_decimal_whatever_they_begin_with(self):
+        small = ("txt2img", "-m", CHECKPOINT, "-p", "a moon", "-H", "64", "--models", SOURCE / "models/demo")
+
+        def pixels(steps, cfg, width):
+            flags = ("--steps", steps, "--cfg", cfg, "-W", width, "--seed", "7", "--output", self.folder / f"at{steps}", "--json")
+            return pathlib.Path(json.loads(self.veneer(*small, *flags, code=0).stdout)["images"][0]["path"]).read_bytes()
+
+        self.assertEqual(pixels("010", "05.5", "064"), pixels("10", "5.5", "64"))
+        for flag, value in (("--steps", "0x2"), ("--cfg", "0x10"), ("--cfg", "-0x1"), ("--steps", "0b1")):
+            self.assertIn("not a decimal number", self.veneer(*small, flag, value, code=2).stderr)
+
     def test_strengths_are_decimal_numbers(self):
         for strength, code in (("0x10", 1), ("1e-320", 0), ("+0.5", 0), ("1e999", 1), ("0,5", 1), ("+-1", 1), ("nan", 1)):
             self.veneer("memory", CHECKPOINT, "--lora", f"style-night:{strength}", "--models", SOURCE / "models/demo", code=code)

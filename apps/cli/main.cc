@@ -18,6 +18,7 @@
 #include "error_report.h"
 #include "open_files.h"
 #include "plugins/probe.h"
+#include "value_checks.h"
 #include "veneer/error.h"
 #include "veneer/version.h"
 #include "wait_policy.h"
@@ -109,12 +110,16 @@ std::vector<std::string> with_commands(std::span<char* const> arguments) {
   return out;
 }
 
-// A flag takes one value each time that it is given: what follows the value is not the flag's, also where the flag may be given again.
-void take_one_value_each(CLI::App& app) {
+// What holds for the flags of all commands. A flag takes one value each time that it is given: what follows the value is not the flag's, also where
+// the flag may be given again. Numbers are decimal.
+void set_rules_of_flags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) option->allow_extra_args(false);
+    const std::string type = option->get_type_name();
+    if (option->check_lname("seed")) continue;  // has a rule of its own
+    if (type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT")) option->transform(veneer::cli::decimal_number());
   }
-  for (CLI::App* command : app.get_subcommands(nullptr)) take_one_value_each(*command);
+  for (CLI::App* command : app.get_subcommands(nullptr)) set_rules_of_flags(*command);
 }
 
 int run_program(int argc, char** argv) {
@@ -140,7 +145,7 @@ int run_program(int argc, char** argv) {
                                            veneer::cli::add_dump_graph_command(app),
                                            veneer::cli::add_lock_command(app),
                                            veneer::cli::add_models_command(app)};
-  take_one_value_each(app);
+  set_rules_of_flags(app);
 
   const std::span<char* const> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) { return std::string_view(argument) == "--json"; });

@@ -1,5 +1,6 @@
 #include "value_checks.h"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,21 @@ CLI::Validator seed_value() {
             const auto [rest, failure] = std::from_chars(text.data(), end, seed);
             if (failure != std::errc() || rest != end) return "not a whole number from 0 to 18446744073709551615 in decimal digits: " + text;
             text = std::to_string(seed);
+            return "";
+          },
+          ""};
+}
+
+CLI::Validator decimal_number() {
+  return {[](std::string& text) -> std::string {
+            // What is no number at all is for the flag's own rules.
+            const size_t digits = text.find_first_not_of("+-");
+            if (digits == std::string::npos || text[digits] != '0') return "";
+            if (digits + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[digits + 1])) != 0 && text[digits + 1] != 'e') {
+              return "not a decimal number: " + printable(text, kMostOfAValue);
+            }
+            const auto is_digit = [&](size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+            while (text[digits] == '0' && is_digit(digits + 1)) text.erase(digits, 1);
             return "";
           },
           ""};

@@ -8,6 +8,9 @@ namespace veneer::cli {
 // A whole number from 0 to 2^64-1 in decimal digits. For `transform`: it drops leading zeros, which would make the number an octal one.
 CLI::Validator seed_value();
 
+// Refuses hexadecimal and binary numbers. For `transform`: it drops leading zeros, which would make numbers octal ones.
+CLI::Validator decimal_number();
+
 CLI::Validator multiple_of(int divisor);
 
 // A number, where CLI::Range would let "nan" through.
