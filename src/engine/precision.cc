@@ -62,8 +62,8 @@ void write(const std::filesystem::path& folder, const std::string& machine, cons
   }
 }
 
-// How much faster bf16's products have to be. Half of a UNet's work is in convolutions that f32 does in 0.55 of the time that its products would take,
-// so that f32 as a whole is 1.3 times as fast as they are; the rest is for f32's exactness.
+// How much faster bf16's products have to be. Half of a UNet's work is in convolutions that f32 does in 0.55 of the time that its products would
+// take, so that f32 as a whole is 1.3 times as fast as they are; the rest is for f32's exactness.
 constexpr double kWorthIt = 1.5;
 
 }  // namespace
