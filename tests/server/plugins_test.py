@@ -52,7 +52,7 @@ class Plugins(unittest.TestCase):
         return folder
 
     def test_classes_of_plug_ins_are_there_when_asked_for(self):
-        classes, errors = self.nodes("--custom-nodes", TESTING, EXAMPLE)
+        classes, errors = self.nodes("--custom-nodes", TESTING, "--custom-nodes", EXAMPLE)
         self.assertLessEqual({"StubImage", "ExampleBrighten", "KSampler"}, classes)
         self.assertEqual(errors, "")
         self.assertNotIn("StubImage", self.nodes()[0])
@@ -93,7 +93,7 @@ class Plugins(unittest.TestCase):
         self.assertEqual([c for c in classes if c.startswith("Faulty")], [], "nothing is half registered")
 
     def test_two_plug_ins_with_one_class(self):
-        classes, errors = self.nodes("--custom-nodes", TESTING, SAME)
+        classes, errors = self.nodes("--custom-nodes", TESTING, "--custom-nodes", SAME)
         self.assertIn("plug-in same_class is refused", errors)
         self.assertIn("StubImage", errors)
         self.assertIn("StubImage", classes)
